@@ -1,0 +1,71 @@
+# Posting's chores. `make` alone lists them.
+
+BIND ?= 127.0.0.1
+PORT ?= 8000
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CASES ?= 300
+export BIND PORT
+
+.DEFAULT_GOAL := help
+.PHONY: help run dev test fuzz lint types format lock clean
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  PORT=8001 and BIND=0.0.0.0 choose where run and dev listen."
+
+run: $(VENV)/run ## Install, migrate, and serve with gunicorn
+	@$(BIN)/flask db upgrade
+	@echo "Posting is at http://$(BIND):$(PORT) and its docs page at http://$(BIND):$(PORT)/docs"
+	@exec $(BIN)/gunicorn -c deploy/gunicorn.conf.py wsgi:app
+
+dev: $(VENV)/run ## Serve with reloader and debugger, for work on the code
+	@$(BIN)/flask db upgrade
+	@exec $(BIN)/flask run --debug --host $(BIND) --port $(PORT)
+
+test: $(VENV)/dev ## Run all tests, on SQLite or on the server of TEST_DATABASE_URL
+	@$(BIN)/pytest -q -n auto
+
+fuzz: $(VENV)/dev ## Send many generated requests (CASES=300 an operation)
+	@FUZZ_CASES=$(CASES) $(BIN)/pytest -q -n auto -m fuzz
+
+lint: $(VENV)/dev ## Check style and common mistakes
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/dev ## Check types
+	@$(BIN)/mypy
+
+format: $(VENV)/dev ## Lay out the code
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+lock: $(VENV)/dev ## Renew the locked versions in requirements*.txt
+	@$(BIN)/uv pip compile $(LOCK) --extra postgres -o requirements.txt setup.cfg
+	@$(BIN)/uv pip compile $(LOCK) --extra postgres --extra dev -c requirements.txt \
+		-o requirements-dev.txt setup.cfg
+
+LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
+
+clean: ## Remove the virtual environment and what tools left
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .schemathesis build *.egg-info
+
+$(VENV)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Posting needs Python 3.11 or newer; name one with PYTHON=python3.x"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+		|| { echo "This Python cannot make virtual environments; on Debian: apt install python3-venv"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/run: requirements.txt | $(VENV)/pip
+	@echo "Installing into $(VENV) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+$(VENV)/dev: requirements-dev.txt | $(VENV)/pip
+	@echo "Installing into $(VENV) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@ $(VENV)/run

@@ -1,0 +1,55 @@
+"""Posting, a community posting service."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask
+from flask.json.provider import DefaultJSONProvider
+
+from posting import cli, config, database, logs, migrations, sessions
+from posting.blueprints.auth import auth
+from posting.blueprints.posts import posts
+from posting.blueprints.system import system
+from posting.blueprints.users import users
+from posting.protocol import headers, hosts, openapi, problems
+from posting.protocol.operations import IdConverter
+
+__all__ = ["create_app"]
+
+
+class JsonProvider(DefaultJSONProvider):
+    """Compact JSON with its text as it is."""
+
+    ensure_ascii = False
+    compact = True
+    sort_keys = False
+
+
+def create_app(given: Mapping[str, Any] | None = None) -> Flask:
+    """Return the service as a WSGI app.
+
+    `given` holds settings without their prefix, such as `{"DATABASE_URL": "sqlite://"}`, and
+    configuration keys of Flask, such as `{"TESTING": True}`; it wins over the environment.
+
+    Errors: StartError says what is wrong and what to do next.
+    """
+    app = Flask(__name__)
+    app.json = JsonProvider(app)
+    app.url_map.merge_slashes = False
+    app.url_map.converters["nanoid"] = IdConverter
+
+    config.load(app, given or {})
+    logs.init_app(app)
+    hosts.init_app(app)
+    database.init_app(app)
+    headers.init_app(app)
+    problems.init_app(app)
+    sessions.init_app(app)
+    cli.init_app(app)
+
+    api = openapi.Api(app, IdConverter, sessions.cookie_name(app))
+    for blueprint in (posts, users, auth, system):
+        api.register_blueprint(blueprint)
+
+    migrations.init_app(app)
+    return app

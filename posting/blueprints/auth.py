@@ -1,0 +1,93 @@
+"""Signing up, in and out, and the sessions that one has open."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from werkzeug.exceptions import NotFound
+
+from posting import schemas, sessions
+from posting.database import begin, db
+from posting.models import Session, User
+from posting.protocol.operations import Blueprint, public
+from posting.protocol.problems import NotSignedIn
+from posting.protocol.urls import external_url
+from posting.sessions import current_session, current_user, signed_in
+
+auth = Blueprint("auth", __name__, description="Accounts begin here, sessions begin and end here")
+
+
+@auth.post("/signup")
+@public
+@auth.arguments(schemas.SignUp)
+@auth.answers(409)
+@auth.response(201, schemas.User)
+def sign_up(fields: dict[str, Any]) -> Any:
+    """Open an account. This opens no session: sign in next."""
+    user = User(password_hash=sessions.hash_password(fields.pop("password")), **fields)
+    db.session.add(user)
+    with sessions.unique_username():
+        db.session.commit()
+    return user, {"Location": external_url("users.get_user", id=user.id)}
+
+
+@auth.post("/signin")
+@public
+@auth.arguments(schemas.Credentials)
+@auth.answers(401)
+@auth.response(200, schemas.User, headers={"Set-Cookie": "Set-Cookie"})
+def sign_in(credentials: dict[str, str]) -> Any:
+    """Open a session; one that is presented ends."""
+    begin(writes=False)
+    user = db.session.scalar(User.named(credentials["username"]))
+    db.session.commit()  # hashing takes long: no transaction meanwhile
+    password = credentials["password"]
+    if not sessions.password_matches(user, password) or user is None:
+        raise NotSignedIn("The username or the password is wrong.")
+    renewed = sessions.renewed_hash(user, password)
+    sessions.lock_account(user).password_hash = renewed
+    token = sessions.open_session(user)
+    db.session.commit()
+    return user, sessions.cookie(token)
+
+
+@auth.post("/signout")
+@public
+@auth.response(204, headers={"Set-Cookie": "Set-Cookie"})
+def sign_out() -> Any:
+    """End the session that is presented, if any."""
+    sessions.end_presented_session()
+    db.session.commit()
+    return None, sessions.cookie(None)
+
+
+@auth.get("/sessions")
+@signed_in
+@auth.response(200, schemas.Session(many=True))
+def list_sessions() -> Any:
+    """List one's own sessions, the newest first: fifty at most."""
+    table, current = Session, current_session()
+    own = sa.select(table).where(table.user_id == current.user_id, table.alive())
+    rows = db.session.scalars(own.order_by(table.created_at.desc(), table.id))
+    return [
+        {
+            "id": row.id,
+            "created_at": row.created_at,
+            "last_seen_at": row.last_seen_at,
+            "user_agent": row.user_agent,
+            "current": row.id == current.id,
+        }
+        for row in rows
+    ]
+
+
+@auth.delete("/sessions/<nanoid:id>")
+@signed_in
+@auth.answers(404, 422)
+@auth.response(204)
+def delete_session(id: str) -> Any:
+    """End a session of one's own."""
+    own = sa.delete(Session).where(Session.id == id, Session.user_id == current_user().id)
+    if not db.session.execute(own).rowcount:
+        raise NotFound("There is no such session.")
+    db.session.commit()
+    return (None, sessions.cookie(None)) if id == current_session().id else None

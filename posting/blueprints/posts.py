@@ -1,0 +1,90 @@
+"""Posts: list, read, write, edit, delete."""
+
+from typing import Any
+
+from werkzeug.exceptions import Forbidden, NotFound
+
+from posting import schemas
+from posting.database import db
+from posting.models import Post
+from posting.protocol.operations import Blueprint, public
+from posting.protocol.pagination import paginate
+from posting.protocol.preconditions import IfMatch, require_match, versioned
+from posting.protocol.urls import external_url
+from posting.sessions import current_user, signed_in
+
+posts = Blueprint("posts", __name__, description="What the community writes")
+
+
+@posts.get("/posts")
+@public
+@posts.arguments(schemas.PostsQuery, location="query")
+@posts.response(200, schemas.PostBrief(many=True), headers={"Link": "Link"})
+def list_posts(query: dict[str, Any]) -> Any:
+    """List the latest posts."""
+    rows = Post.briefs(query.get("author"))
+    return paginate(rows, Post.brief, query, Post.created_at, Post.id, newest_first=True)
+
+
+@posts.post("/posts")
+@signed_in
+@posts.arguments(schemas.PostInput)
+@posts.response(201, schemas.Post, headers={"ETag": "ETag"})
+def create_post(fields: dict[str, Any]) -> Any:
+    """Write a post."""
+    post = Post(author=current_user(), **fields)
+    db.session.add(post)
+    db.session.commit()
+    location = external_url("posts.get_post", id=post.id)
+    return post, {"Location": location} | versioned(post.version)
+
+
+@posts.get("/posts/<nanoid:id>")
+@public
+@posts.answers(404, 422)
+@posts.response(200, schemas.Post)
+def get_post(id: str) -> Any:
+    """Read a post."""
+    post = _find(id)
+    return post, versioned(post.version)
+
+
+@posts.patch("/posts/<nanoid:id>")
+@signed_in
+@posts.arguments(schemas.PostInput(partial=True))
+@posts.arguments(IfMatch, location="headers")
+@posts.answers(403, 404)
+@posts.response(200, schemas.Post, headers={"ETag": "ETag"})
+def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
+    """Edit a post of one's own."""
+    post = _find(id, for_update={"key_share": True})
+    if not post.editable_by(current_user()):
+        raise Forbidden("Only its author may edit a post.")
+    require_match(condition, post.version)
+    for name, value in changes.items():
+        setattr(post, name, value)
+    db.session.commit()
+    return post, versioned(post.version)
+
+
+@posts.delete("/posts/<nanoid:id>")
+@signed_in
+@posts.arguments(IfMatch, location="headers")
+@posts.answers(403, 404, 422)
+@posts.response(204)
+def delete_post(condition: dict[str, str], id: str) -> Any:
+    """Delete a post of one's own, or any post as a moderator."""
+    post = _find(id, for_update=True)
+    if not post.deletable_by(current_user()):
+        raise Forbidden("Only its author or a moderator may delete a post.")
+    require_match(condition, post.version)
+    db.session.delete(post)
+    db.session.commit()
+
+
+def _find(id: str, for_update: Any = None) -> Post:
+    """Return the post; when it is to be changed, locked until the commit."""
+    post = db.session.get(Post, id, with_for_update=for_update)
+    if post is None:
+        raise NotFound("There is no such post.")
+    return post

@@ -1,0 +1,98 @@
+"""Accounts: read anyone's, edit and delete one's own."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from marshmallow import ValidationError
+from werkzeug.exceptions import Forbidden, NotFound
+
+from posting import schemas, sessions
+from posting.database import db
+from posting.models import Post, User
+from posting.protocol.operations import Blueprint, public
+from posting.protocol.problems import InvalidInput, body_errors
+from posting.sessions import current_session, current_user, signed_in
+
+users = Blueprint("users", __name__, description="Who takes part")
+
+
+@users.get("/users/me")
+@signed_in
+@users.response(200, schemas.User)
+def get_me() -> Any:
+    """Read one's own account."""
+    return current_user()
+
+
+@users.get("/users/<nanoid:id>")
+@public
+@users.answers(404, 422)
+@users.response(200, schemas.User)
+def get_user(id: str) -> Any:
+    """Read an account."""
+    return _find(id)
+
+
+@users.patch("/users/<nanoid:id>")
+@signed_in
+@users.arguments(schemas.ProfileChange(partial=True))
+@users.answers(403, 404, 409)
+@users.response(200, schemas.User)
+def edit_user(changes: dict[str, Any], id: str) -> Any:
+    """Edit one's own account. A new password ends all other sessions."""
+    user = _own_account(id)
+    current_password = changes.pop("current_password", None)
+    if "password" in changes:
+        _require_password(user, current_password)
+        changes["password_hash"] = _hash_new_password(user, changes)
+        sessions.lock_account(user)
+        sessions.end_sessions(user, but=current_session())
+    for name, value in changes.items():
+        setattr(user, name, value)
+    with sessions.unique_username():
+        db.session.commit()
+    return user
+
+
+@users.delete("/users/<nanoid:id>")
+@signed_in
+@users.arguments(schemas.DeletionQuery, location="query")
+@users.answers(403, 404)
+@users.response(204, headers={"Set-Cookie": "Set-Cookie"})
+def delete_user(query: dict[str, str], id: str) -> Any:
+    """Delete one's own account, its sessions, and its posts if so asked."""
+    user = sessions.lock_account(_own_account(id))
+    if query["content"] == "delete":
+        db.session.execute(sa.delete(Post).where(Post.author_id == user.id))
+    db.session.execute(sa.delete(User).where(User.id == user.id))
+    db.session.commit()
+    return None, sessions.cookie(None)
+
+
+def _find(id: str) -> User:
+    user = db.session.get(User, id)
+    if user is None:
+        raise NotFound("There is no such user.")
+    return user
+
+
+def _own_account(id: str) -> User:
+    if id != current_user().id:
+        _find(id)
+        raise Forbidden("Only its owner may do this to an account.")
+    return current_user()
+
+
+def _require_password(user: User, password: str | None) -> None:
+    if password is None:
+        raise InvalidInput.at("/current_password", "A new password needs the current one.")
+    if not sessions.password_matches(user, password):
+        raise InvalidInput.at("/current_password", "Is not the current password.")
+
+
+def _hash_new_password(user: User, changes: dict[str, Any]) -> str:
+    try:
+        schemas.refuse_own_name(changes["password"], changes.get("username", user.username))
+    except ValidationError as error:
+        raise InvalidInput([*body_errors(error.normalized_messages())]) from None
+    return sessions.hash_password(changes.pop("password"))

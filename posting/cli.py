@@ -1,0 +1,99 @@
+"""The `flask` commands."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import sqlalchemy as sa
+from flask import Flask
+from flask.cli import AppGroup, with_appcontext
+
+from posting import demo, schemas, sessions
+from posting.database import db
+from posting.models import User
+
+users = AppGroup("users", help="Look after accounts.")
+
+
+def init_app(app: Flask) -> None:
+    app.cli.add_command(users)
+    app.cli.add_command(fill_with_demo)
+
+
+def example(*lines: str) -> Callable[[Any], Any]:
+    """Show how a command is called below its help."""
+    return lambda command: setattr(command, "epilog", "\b\nExample:\n  " + "\n  ".join(lines)) or command
+
+
+@example("flask users promote ada")
+@users.command("promote")
+@click.argument("name")
+def promote(name: str) -> None:
+    """Make NAME a moderator, who may delete any post."""
+    _set_role(name, "moderator")
+
+
+@example("flask users demote ada")
+@users.command("demote")
+@click.argument("name")
+def demote(name: str) -> None:
+    """Make NAME an ordinary member again."""
+    _set_role(name, "member")
+
+
+@example("flask users reset-password ada", "echo 'a new password' | flask users reset-password ada")
+@users.command("reset-password")
+@click.argument("name")
+def reset_password(name: str) -> None:
+    """Set a new password for NAME, who is signed out everywhere.
+
+    The password is asked for, or read from the first line of standard input.
+    """
+    user = _find(name)
+    password = click.prompt("New password", hide_input=True, confirmation_prompt=_at_terminal())
+    if errors := schemas.SignUp().validate({"username": user.username, "password": password}):
+        details = errors.get("password", [])
+        if details:
+            raise click.ClickException("The password is refused: " + " ".join(details))
+    user.password_hash = sessions.hash_password(password)
+    sessions.end_sessions(user)
+    db.session.commit()
+    click.echo(f"{user.username} has a new password and is signed out everywhere.")
+
+
+@example("flask demo --posts 1000")
+@click.command("demo")
+@click.option("--posts", default=1000, show_default=True, type=click.IntRange(1, 10_000_000))
+@click.option("--users", "people", default=100, show_default=True, type=click.IntRange(1, 100_000))
+@with_appcontext
+def fill_with_demo(posts: int, people: int) -> None:
+    """Fill the database with made-up users and posts, to look at or to measure.
+
+    All made-up users have the password that is printed at the end.
+    """
+    names = demo.add_users(people)
+    with click.progressbar(length=posts, label="Writing posts") as bar:
+        for written in demo.add_posts(posts, [user_id for user_id, _ in names]):
+            bar.update(written)
+    click.echo(
+        f"Added {people} users and {posts} posts. "
+        f"Sign in as {names[0][1]} with the password: {demo.PASSWORD}"
+    )
+
+
+def _at_terminal() -> bool:
+    return click.get_text_stream("stdin").isatty()
+
+
+def _find(name: str) -> User:
+    user = db.session.scalar(User.named(name))
+    if user is None:
+        raise click.ClickException(f"There is no user named {name}.")
+    return user
+
+
+def _set_role(name: str, role: str) -> None:
+    user = _find(name)
+    user.role = role
+    db.session.commit()
+    click.echo(f"{user.username} is a {role} now.")

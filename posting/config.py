@@ -1,0 +1,211 @@
+"""Every setting: its name, how it is read, its default and one line of help.
+
+Nothing else reads the environment. A setting `NAME` is the variable `POSTING_NAME`, or the key
+`NAME` of the mapping given to `create_app`, which wins.
+"""
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+from flask import Flask
+
+VERSION = "0.1.0"
+PREFIX = "POSTING_"
+CHEAP_PASSWORD_HASH = "scrypt:128:8:1"  # noqa: S105 - parameters, for tests
+
+
+class StartError(click.ClickException):
+    """The service cannot start; the message says what happened and what to do next."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting; `read` turns its text into a value or raises ValueError with the rule."""
+
+    name: str
+    read: Callable[[str], Any]
+    default: Any
+    help: str
+
+
+def text(value: str) -> str:
+    return value
+
+
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    def read(value: str) -> int:
+        if not re.fullmatch(r"\d{1,12}", value) or not least <= int(value) <= most:
+            raise ValueError(f"must be a whole number from {least} to {most}")
+        return int(value)
+
+    return read
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    def read(value: str) -> str:
+        if value not in choices:
+            raise ValueError(f"must be one of: {', '.join(choices)}")
+        return value
+
+    return read
+
+
+def database_url(value: str) -> str:
+    scheme, separator, rest = value.partition("://")
+    if separator and scheme == "sqlite":
+        return value
+    if separator and scheme in {"postgres", "postgresql", "postgresql+psycopg"}:
+        return f"postgresql+psycopg://{rest}"
+    raise ValueError("must start with sqlite:// or postgresql://")
+
+
+def public_url(value: str) -> str | None:
+    if not value:
+        return None
+    url = urlsplit(value)
+    if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
+        raise ValueError("must look like https://example.org or https://example.org/community")
+    return value.rstrip("/")
+
+
+def scrypt_parameters(value: str) -> str:
+    if not re.fullmatch(r"scrypt:\d{1,8}:\d{1,3}:\d{1,3}", value):
+        raise ValueError("must look like scrypt:32768:8:3 (N, r and p)")
+    n, r, p = (int(part) for part in value.split(":")[1:])
+    if n < 128 or n & (n - 1) or not r or not p or n * r > 2**23:
+        raise ValueError("needs an N of 128 or more, a power of two, and at most 1 GiB for a hash")
+    return value
+
+
+SETTINGS = (
+    Setting(
+        "DATABASE_URL",
+        database_url,
+        "sqlite:///posting.db",
+        "Where the data lives; a relative SQLite path is relative to `instance/`. "
+        "`sqlite://` alone is an in-memory database for single-threaded tests",
+    ),
+    Setting(
+        "SECRET_KEY",
+        text,
+        "",
+        "Signs page cursors, at least 16 characters; every machine of one service needs the same. "
+        "Default: made once in `instance/secret_key`, mode 0600",
+    ),
+    Setting("SECRET_KEY_FILE", text, "", "A file that holds the secret key, instead of the above"),
+    Setting(
+        "PUBLIC_URL",
+        public_url,
+        None,
+        "The URL that browsers see. Makes absolute URLs, decides on secure cookies, "
+        "and other hosts but loopback names are refused",
+    ),
+    Setting(
+        "PROXY_HOPS",
+        whole_number(0, 10),
+        0,
+        "How many proxies of yours stand in front and set `X-Forwarded-*`",
+    ),
+    Setting("LOG_FORMAT", one_of("text", "json"), "text", "`text`, or `json` for one object a line"),
+    Setting("PASSWORD_MIN", whole_number(8, 256), 8, "Least length of a password; 15 is better"),
+    Setting(
+        "PASSWORD_HASH",
+        scrypt_parameters,
+        "scrypt:32768:8:3",
+        "Cost of a password hash as scrypt N, r, p. Cheap when `TESTING`",
+    ),
+    Setting("MAX_JSON_BYTES", whole_number(1024, 2**30), 2**20, "Largest JSON body, in bytes"),
+)
+
+
+def load(app: Flask, given: Mapping[str, Any]) -> None:
+    """Read all settings into `app.config`.
+
+    Errors: StartError for a value that does not parse, or for a given name that is no setting
+    and no configuration key of Flask.
+    """
+    names = {setting.name for setting in SETTINGS}
+    for name in given:
+        if name not in names and name not in app.default_config:
+            raise StartError(f"{name} is not a setting; the README lists them all.")
+    app.config.update({name: value for name, value in given.items() if name not in names})
+    for setting in SETTINGS:
+        app.config[setting.name] = _value(setting, given)
+    if app.testing and not _is_set("PASSWORD_HASH", given):
+        app.config["PASSWORD_HASH"] = CHEAP_PASSWORD_HASH
+    app.config["SECRET_KEY"] = _secret_key(app)
+
+
+def _is_set(name: str, given: Mapping[str, Any]) -> bool:
+    return name in given or PREFIX + name in os.environ
+
+
+def _value(setting: Setting, given: Mapping[str, Any]) -> Any:
+    if setting.name in given:
+        source, value = setting.name, given[setting.name]
+    else:
+        source, value = PREFIX + setting.name, os.environ.get(PREFIX + setting.name)
+    if value is None:
+        return setting.default
+    try:
+        return setting.read(str(value).strip())
+    except ValueError as error:
+        raise StartError(f"{source} {error}; it is {str(value)!r}.") from None
+
+
+def _secret_key(app: Flask) -> str:
+    key: str = app.config["SECRET_KEY"]
+    source = "SECRET_KEY"
+    if path := app.config["SECRET_KEY_FILE"]:
+        source = f"the secret key in {path}"
+        try:
+            key = Path(path).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise StartError(
+                f"SECRET_KEY_FILE cannot be read ({error}). Name a text file that "
+                "the service's user may read."
+            ) from None
+    elif not key and app.testing:
+        return secrets.token_urlsafe(32)
+    elif not key:
+        key = _key_made_once(Path(app.instance_path) / "secret_key")
+        source = "the secret key in the instance folder"
+    if len(key) < 16:
+        raise StartError(
+            f"{source} is shorter than 16 characters. Make one with: "
+            'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+        )
+    return key
+
+
+def _key_made_once(path: Path) -> str:
+    """Return the key in `path`, made now if there is none; processes that race get the same one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(descriptor, "w") as file:
+                    file.write(secrets.token_urlsafe(32))
+                os.link(draft, path)  # appears whole, or loses to another process's
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        return path.read_text().strip()
+    except OSError as error:
+        raise StartError(
+            f"The secret key cannot be kept in {path.parent} ({error.strerror}). Make the folder "
+            "writable for the service's user, or set POSTING_SECRET_KEY."
+        ) from None

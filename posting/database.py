@@ -1,0 +1,139 @@
+"""The database: the declarative base, its types, and what each connection is told."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import nanoid
+import sqlalchemy as sa
+from flask import Flask, has_request_context, request
+from flask_sqlalchemy import SQLAlchemy
+from pysqlite3 import dbapi2 as sqlite
+from sqlalchemy import event
+from sqlalchemy.orm import DeclarativeBase, registry
+
+ID_LENGTH = 21
+ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5}
+
+# In this order: the first makes the others wait instead of fail, and 7 to 8 bound memory and trust.
+SQLITE_PRAGMAS = (
+    "busy_timeout=5000",
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "foreign_keys=ON",
+    "journal_size_limit=67108864",
+    "cache_size=-16000",
+    "mmap_size=0",
+    "trusted_schema=OFF",
+)
+POSTGRES_OPTIONS = " ".join(
+    f"-c {name}={milliseconds}"
+    for name, milliseconds in {
+        "statement_timeout": 30_000,
+        "lock_timeout": 5_000,
+        "idle_in_transaction_session_timeout": 60_000,
+    }.items()
+)
+
+
+class UtcDateTime(sa.TypeDecorator[datetime]):
+    """A moment in UTC with milliseconds, aware on both engines."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        return value and value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        if value is None or value.tzinfo is UTC:
+            return value
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    registry = registry(
+        metadata=sa.MetaData(
+            naming_convention={
+                "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+                "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+                "ck": "ck_%(table_name)s_%(constraint_name)s",
+                "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+                "pk": "pk_%(table_name)s",
+            }
+        ),
+        type_annotation_map={datetime: UtcDateTime()},
+    )
+
+
+# Objects keep their values after a commit, so that answering needs no second transaction.
+db = SQLAlchemy(model_class=Base, session_options={"expire_on_commit": False})
+
+
+def new_id() -> str:
+    """Return a fresh 21-character identifier (126 random bits)."""
+    return str(nanoid.generate(size=ID_LENGTH))
+
+
+def now() -> datetime:
+    """Return this moment in UTC, cut to the milliseconds that are stored and sent."""
+    moment = datetime.now(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def init_app(app: Flask) -> None:
+    """Open the configured database for `app`; no connection is made yet."""
+    url = sa.make_url(app.config["DATABASE_URL"])
+    app.config["SQLALCHEMY_DATABASE_URI"] = url
+    in_memory = url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}
+    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = (
+        {"module": sqlite} | ({} if in_memory else POOL)
+        if url.get_backend_name() == "sqlite"
+        else POOL
+        | {
+            "pool_pre_ping": True,
+            "connect_args": {"connect_timeout": 5, "options": POSTGRES_OPTIONS},
+        }
+    )
+    db.init_app(app)
+    with app.app_context():
+        if db.engine.dialect.name == "sqlite":
+            event.listen(db.engine, "connect", _set_up_sqlite)
+            event.listen(db.engine, "begin", _begin_sqlite)
+
+
+def _set_up_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # the driver begins nothing by itself: _begin_sqlite does
+    for pragma in SQLITE_PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    """Take the write lock at once where a write may follow, so that no upgrade can fail later."""
+    if connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
+        return  # an in-memory database has one connection, which nested app contexts share
+    default = not (has_request_context() and request.method in SAFE_METHODS)
+    writes = connection.get_execution_options().get("writes", default)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def begin(*, writes: bool) -> None:
+    """Begin the session's transaction as a reading or a writing one.
+
+    Without this call it begins at the first query, and writes unless the request is GET or HEAD.
+    """
+    db.session.connection(execution_options={"writes": writes})
+
+
+def violated_constraint(error: sa.exc.IntegrityError) -> str:
+    """Return the name of the unique constraint that a statement broke, the same on both engines.
+
+    Empty for a broken foreign key, whose name SQLite does not tell.
+    """
+    diagnostics = getattr(error.orig, "diag", None)
+    name = diagnostics.constraint_name if diagnostics else None
+    if name is None and (match := re.search(r"UNIQUE.*index '(\w+)'", str(error.orig))):
+        name = match[1]
+    return name if name and name.startswith("uq_") else ""

@@ -1,0 +1,52 @@
+"""Log lines as text or JSON, each with the id of the request that it belongs to."""
+
+import json
+import logging
+from datetime import UTC, datetime
+
+from flask import Flask, g, has_request_context
+from flask.logging import default_handler
+
+
+class TextFormatter(logging.Formatter):
+    """A line that a person reads; line breaks in messages cannot forge another."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{_moment(record)} {record.levelname} [{_request_id()}] {_one_line(record)}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": _moment(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "request_id": _request_id(),
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry)
+
+
+def init_app(app: Flask) -> None:
+    json_wanted = app.config["LOG_FORMAT"] == "json"
+    default_handler.setFormatter(JsonFormatter() if json_wanted else TextFormatter())
+    if not app.debug:
+        app.logger.setLevel(logging.INFO)
+
+
+def _moment(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _request_id() -> str:
+    return g.get("request_id", "-") if has_request_context() else "-"
+
+
+def _one_line(record: logging.LogRecord) -> str:
+    return record.getMessage().encode("unicode_escape").decode()

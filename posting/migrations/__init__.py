@@ -1,0 +1,108 @@
+"""The schema's versions: is the database at the newest, and how it gets there."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import click
+import flask_migrate
+import sqlalchemy as sa
+from alembic.script import ScriptDirectory
+from flask import Flask
+
+from posting.config import StartError
+from posting.database import db
+
+FOLDER = Path(__file__).parent
+VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
+UPGRADE_LOCK = 7_067_873_716  # any number that nothing else on the Postgres server locks
+
+
+@cache
+def newest() -> str | None:
+    """Return the revision that this code needs."""
+    return ScriptDirectory(str(FOLDER)).get_current_head()
+
+
+def is_current() -> bool:
+    """Tell whether the database is at that revision. Error: as any query when it is away."""
+    if not sa.inspect(db.session.connection()).has_table(VERSIONS.name):
+        return False
+    return db.session.scalars(sa.select(VERSIONS.c.version_num)).all() == [newest()]
+
+
+def init_app(app: Flask) -> None:
+    """Register `flask db`, and see to it that any other start finds a current schema.
+
+    Errors: StartError when the database cannot be opened, or is not current and not new.
+    """
+    flask_migrate.Migrate(app, db, directory=FOLDER)
+    if _migrating():
+        return
+    with app.app_context():
+        try:
+            _ensure_current(app)
+        except sa.exc.SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+            url = db.engine.url.render_as_string(hide_password=True)
+            raise StartError(
+                f"The database {url} cannot be used ({reason}). "
+                "Check POSTING_DATABASE_URL and that the database is up."
+            ) from None
+        finally:
+            db.session.remove()
+            if db.engine.pool.__class__ is not sa.StaticPool:
+                db.engine.dispose()  # workers that are forked later must not share a connection
+
+
+def _migrating() -> bool:
+    """Tell whether `flask db` starts the app: only it may meet a schema that is not current."""
+    context = click.get_current_context(silent=True)
+    while context:
+        if context.info_name == "db":
+            return True
+        context = context.parent
+    return False
+
+
+def _ensure_current(app: Flask) -> None:
+    if db.engine.pool.__class__ is sa.StaticPool:
+        db.create_all()  # an in-memory database lives as long as the app: nothing to migrate
+        with db.engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+            connection.execute(VERSIONS.insert().values(version_num=newest()))
+        return
+    if is_current():
+        return
+    is_new = not sa.inspect(db.session.connection()).get_table_names()
+    db.session.remove()
+    if db.engine.dialect.name != "sqlite" or not is_new:
+        raise StartError("The database schema is not current. Run: flask db upgrade")
+    flask_migrate.upgrade()
+
+
+@contextmanager
+def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Yield a connection in one transaction in which tables may be rebuilt.
+
+    Several processes that upgrade at once take turns. On SQLite foreign keys are not enforced
+    meanwhile, since dropping a parent table would delete its children; they are checked at the end.
+    """
+    with engine.connect() as connection:
+        on_sqlite = engine.dialect.name == "sqlite"
+        if on_sqlite:
+            raw = connection.connection.driver_connection
+            raw.execute("PRAGMA foreign_keys=OFF")  # type: ignore[union-attr]
+        try:
+            with connection.begin():
+                if not on_sqlite:
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+                yield connection
+                if on_sqlite and (
+                    broken := connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+                ):
+                    raise StartError(f"The upgrade would break foreign keys, undone: {broken[:3]}")
+        finally:
+            if on_sqlite:
+                raw.execute("PRAGMA foreign_keys=ON")  # type: ignore[union-attr]

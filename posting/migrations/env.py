@@ -1,0 +1,28 @@
+"""How Alembic runs the versions: `flask db upgrade` and a first start on SQLite come through here."""
+
+import logging
+
+from alembic import context
+from flask import current_app
+from flask.logging import default_handler
+
+from posting import models  # noqa: F401 - fills the metadata that --autogenerate compares
+from posting.database import db
+from posting.migrations import schema_change
+
+logger = logging.getLogger("alembic.runtime.migration")
+logger.setLevel(logging.INFO)
+if default_handler not in logger.handlers:
+    logger.addHandler(default_handler)
+
+options = current_app.extensions["migrate"].configure_args
+
+if context.is_offline_mode():
+    url = db.engine.url.render_as_string(hide_password=False)
+    context.configure(url=url, target_metadata=db.metadata, literal_binds=True, **options)
+    with context.begin_transaction():
+        context.run_migrations()
+else:
+    with schema_change(db.engine) as connection:
+        context.configure(connection=connection, target_metadata=db.metadata, **options)
+        context.run_migrations()

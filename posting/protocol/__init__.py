@@ -1,0 +1,1 @@
+"""HTTP that the domain knows nothing of, one idea a module."""

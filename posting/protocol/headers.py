@@ -1,0 +1,56 @@
+"""What every answer carries: its request id, what caches and browsers may do with it, its ETag."""
+
+import re
+
+import nanoid
+from flask import Flask, Response, current_app, g, request
+
+from posting.protocol import preconditions
+from posting.protocol.operations import anyone
+
+_well_formed = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+
+PUBLIC = "public, max-age=0, must-revalidate"
+PRIVATE = "private, no-store"
+ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+JSON_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+
+def identify_request() -> None:
+    """Give the request its id: the one that came with it if well-formed, else a new one."""
+    sent = request.headers.get("X-Request-ID", "")
+    g.request_id = sent if _well_formed(sent) else nanoid.generate(size=14)
+
+
+def finish(response: Response) -> Response:
+    """Add the headers that do not depend on the view, and honour If-None-Match."""
+    if response.status_code == 204:
+        response.set_data(b"")
+        response.headers.remove("Content-Type")
+    preconditions.finish(response)
+    headers = response.headers
+    headers.update(ALWAYS)
+    headers["X-Request-ID"] = g.request_id
+    headers.setdefault("Cache-Control", PUBLIC if _anyone_may_read(response) else PRIVATE)
+    headers.setdefault("Content-Security-Policy", JSON_POLICY)
+    if (current_app.config["PUBLIC_URL"] or "").startswith("https:"):
+        headers["Strict-Transport-Security"] = "max-age=31536000"
+    return response
+
+
+def _anyone_may_read(response: Response) -> bool:
+    view = current_app.view_functions.get(request.endpoint or "")
+    return (
+        request.method in {"GET", "HEAD"}
+        and response.status_code in {200, 304}
+        and getattr(view, "access", None) is anyone
+    )
+
+
+def init_app(app: Flask) -> None:
+    app.before_request(identify_request)
+    app.after_request(finish)

@@ -1,0 +1,145 @@
+"""The way of a request through a view: may they ask? is the input whole and valid? then the view.
+
+A view declares its access rule and its inputs with decorators; `Blueprint` runs them, in the order
+in which errors must answer: 401, then 413, 415 and 400, then one 422 for all that is wrong.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+import flask_smorest
+from flask import request
+from marshmallow import Schema, ValidationError
+from werkzeug.routing import BaseConverter
+
+from posting.database import ID_PATTERN
+from posting.protocol import bodies, openapi
+from posting.protocol.problems import Errors, InvalidInput, body_errors
+
+View = TypeVar("View", bound=Callable[..., Any])
+_is_id = re.compile(ID_PATTERN.removesuffix("$") + r"\Z").match
+
+
+class IdConverter(BaseConverter):
+    """A path segment that should be an identifier; whether it is one is input, not routing."""
+
+
+def public(view: View) -> View:
+    """Let everyone ask, whoever they are."""
+    return grant(view, anyone)
+
+
+def anyone() -> None:
+    """Refuse nobody."""
+
+
+def grant(view: View, rule: Callable[[], None], **documentation: Any) -> View:
+    """Attach an access rule to a view: a function that raises if the caller may not ask."""
+    view.access = rule  # type: ignore[attr-defined]
+    return flask_smorest.Blueprint.doc(**documentation)(view)  # type: ignore[no-any-return]
+
+
+class _Inputs:
+    """Stands in for webargs' parser: notes what a view takes, for `_operation` to read."""
+
+    DEFAULT_VALIDATION_STATUS = 422
+
+    @staticmethod
+    def use_args(schema: Schema | type[Schema], *, location: str) -> Callable[[View], View]:
+        instance = schema() if isinstance(schema, type) else schema
+
+        def note(view: View) -> View:
+            view.inputs = ((location, instance), *getattr(view, "inputs", ()))  # type: ignore[attr-defined]
+            return view
+
+        return note
+
+
+class Blueprint(openapi.DocumentedBlueprint):
+    """A resource's views: each must declare who may ask, and is documented as it behaves."""
+
+    ARGUMENTS_PARSER = _Inputs()
+
+    def add_url_rule(
+        self,
+        rule: str,
+        endpoint: str | None = None,
+        view_func: Any = None,
+        *args: Any,
+        documented: bool = True,
+        **options: Any,
+    ) -> None:
+        if not hasattr(view_func, "access"):
+            raise TypeError(f"{view_func} declares no access rule")
+        super().add_url_rule(rule, endpoint, _operation(view_func), *args, **options)
+        if not documented:
+            del self._docs[endpoint or view_func.__name__]
+
+
+def _operation(view: Callable[..., Any]) -> Callable[..., Any]:
+    access: Callable[[], None] = view.access  # type: ignore[attr-defined]
+    inputs: tuple[tuple[str, Schema], ...] = getattr(view, "inputs", ())
+
+    @wraps(view)
+    def operation(**path: str) -> Any:
+        access()
+        return view(*_read(inputs, path), **path)
+
+    return operation
+
+
+_LOCATIONS: dict[str, Callable[[], Any]] = {
+    "json": bodies.read_json,
+    "query": lambda: request.args,
+    "headers": lambda: request.headers,
+}
+
+
+def _read(inputs: Iterable[tuple[str, Schema]], path: dict[str, str]) -> list[Any]:
+    """Return what a view takes; raise one 422 that names everything wrong in path and inputs."""
+    errors: Errors = [
+        {"detail": "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'.", "parameter": "id"}
+        for name, value in path.items()
+        if name == "id" and not _is_id(value)
+    ]
+    raw = [(location, schema, _LOCATIONS[location]()) for location, schema in inputs]
+    values = []
+    for location, schema, data in raw:
+        try:
+            values.append(_LOADERS[location](schema, data))
+        except ValidationError as error:
+            errors.extend(_named(location, error))
+    if errors:
+        raise InvalidInput(errors)
+    return values
+
+
+def _load_query(schema: Schema, data: Any) -> Any:
+    if repeated := [name for name, values in data.lists() if len(values) > 1]:
+        raise ValidationError({name: ["Given more than once."] for name in repeated})
+    return schema.load(data.to_dict())
+
+
+def _load_headers(schema: Schema, data: Any) -> Any:
+    names = (field.data_key for field in schema.fields.values())
+    return schema.load({name: data[name] for name in names if name in data})
+
+
+_LOADERS: dict[str, Callable[[Schema, Any], Any]] = {
+    "json": lambda schema, data: schema.load(data),
+    "query": _load_query,
+    "headers": _load_headers,
+}
+
+
+def _named(location: str, error: ValidationError) -> Iterable[dict[str, str]]:
+    if location == "json":
+        return body_errors(error.messages)
+    place = {"query": "parameter", "headers": "header"}[location]
+    return (
+        {"detail": detail, place: name}
+        for name, details in error.normalized_messages().items()
+        for detail in details
+    )

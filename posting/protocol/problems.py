@@ -1,0 +1,130 @@
+"""Errors as `application/problem+json` (RFC 9457): one shape for all of them."""
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Flask, Response, current_app, g, json
+from marshmallow import Schema, fields
+from werkzeug.exceptions import (
+    HTTPException,
+    ServiceUnavailable,
+    Unauthorized,
+    UnprocessableEntity,
+)
+
+from posting.database import db
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1
+Errors = list[dict[str, str]]
+
+# Where werkzeug speaks of browsers and servers, a client of an API needs other words.
+DETAILS = {
+    404: "Nothing is at this path.",
+    405: "This path does not take this method; the Allow header lists those it takes.",
+    413: "The body is larger than this service takes.",
+    500: "Something went wrong here. It has been logged under the request_id.",
+}
+
+
+class ProblemError(Schema):
+    """One thing that is wrong with the input."""
+
+    detail = fields.String(required=True, metadata={"examples": ["Longer than maximum length 200."]})
+    pointer = fields.String(
+        metadata={"description": "JSON Pointer into the body (RFC 6901)", "examples": ["/title"]}
+    )
+    parameter = fields.String(metadata={"description": "Query or path parameter"})
+    header = fields.String(metadata={"description": "Request header"})
+
+
+class Problem(Schema):
+    """What went wrong (RFC 9457)."""
+
+    type = fields.String(required=True, metadata={"examples": ["about:blank"]})
+    title = fields.String(required=True, metadata={"examples": ["Unprocessable Entity"]})
+    status = fields.Integer(required=True, metadata={"examples": [422]})
+    detail = fields.String(required=True, metadata={"examples": ["The input is not valid."]})
+    request_id = fields.String(
+        required=True,
+        metadata={"description": "Names the request in the log", "examples": ["8kQ0nTz3HsbXa1"]},
+    )
+    errors = fields.List(
+        fields.Nested(ProblemError), metadata={"description": "With 422: everything that is wrong"}
+    )
+
+
+class InvalidInput(UnprocessableEntity):
+    """Well-formed input that breaks rules, each named in `errors`."""
+
+    description = "The input is not valid; errors says what and where."
+
+    def __init__(self, errors: Errors) -> None:
+        super().__init__()
+        self.errors = errors
+
+    @classmethod
+    def at(cls, pointer: str, detail: str) -> "InvalidInput":
+        return cls([{"detail": detail, "pointer": pointer}])
+
+
+class NotSignedIn(Unauthorized):
+    """Nobody is signed in, or the credentials are wrong."""
+
+    def __init__(self, description: str = "Sign in first: POST /signin.") -> None:
+        super().__init__(description)
+
+    def get_headers(self, *_: Any) -> list[tuple[str, str]]:
+        return [("WWW-Authenticate", "Cookie")]
+
+
+def body_errors(messages: Any, path: tuple[str, ...] = ()) -> Iterable[dict[str, str]]:
+    """Flatten marshmallow's nested messages into problem errors with JSON Pointers (RFC 6901)."""
+    if isinstance(messages, Mapping):
+        for key, inner in messages.items():
+            step = () if key == "_schema" else (str(key).replace("~", "~0").replace("/", "~1"),)
+            yield from body_errors(inner, path + step)
+    else:
+        pointer = "".join(f"/{step}" for step in path)
+        yield from ({"detail": detail, "pointer": pointer} for detail in messages)
+
+
+def respond(error: HTTPException) -> Response:
+    """Return the problem that tells of `error`, with the headers that belong to it."""
+    if error.code is None or error.code < 400:
+        return current_app.make_response(error.get_response())
+    detail = getattr(error, "description", None) or ""
+    if detail == type(error).description and error.code in DETAILS:
+        detail = DETAILS[error.code]
+    problem = {
+        "type": "about:blank",
+        "title": HTTPStatus(error.code).phrase,
+        "status": error.code,
+        "detail": detail,
+        "request_id": g.request_id,
+    }
+    if isinstance(error, InvalidInput):
+        problem["errors"] = error.errors
+    body = json.dumps(problem, separators=(",", ":")).encode("utf-8", "replace")  # a name in the body may be no UTF-8
+    response = current_app.response_class(body + b"\n", error.code, content_type=MEDIA_TYPE)
+    response.headers.extend(
+        (name, value) for name, value in error.get_headers() if name != "Content-Type"
+    )
+    return response
+
+
+def busy(error: sa.exc.SQLAlchemyError) -> Response:
+    """Answer 503 when the database is away, locked or full."""
+    db.session.rollback()
+    current_app.logger.error("The database did not answer: %s", str(error).partition("\n")[0])
+    return respond(
+        ServiceUnavailable("The database is busy or away; try again.", retry_after=RETRY_SECONDS)
+    )
+
+
+def init_app(app: Flask) -> None:
+    app.register_error_handler(HTTPException, respond)
+    app.register_error_handler(sa.exc.OperationalError, busy)
+    app.register_error_handler(sa.exc.TimeoutError, busy)

@@ -1,0 +1,12 @@
+"""URLs that leave the service, made from the public URL where one is set."""
+
+from typing import Any
+
+from flask import current_app, request, url_for
+
+
+def external_url(endpoint: str, **values: Any) -> str:
+    """Return the absolute URL of a view as clients reach it, prefix included."""
+    path = url_for(endpoint, **values).removeprefix(request.script_root)
+    base = current_app.config["PUBLIC_URL"] or request.root_url.rstrip("/")
+    return f"{base}{path}"

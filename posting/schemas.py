@@ -1,0 +1,263 @@
+"""What comes in and what goes out, as marshmallow schemas. They know nothing of the database."""
+
+import re
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from flask import current_app
+from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
+from marshmallow.validate import Length, OneOf, Range, Regexp
+from zxcvbn.frequency_lists import FREQUENCY_LISTS
+
+EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
+EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
+ID_PATTERN = r"^[A-Za-z0-9_-]{21}$"
+PASSWORD_MOST = 256
+RESERVED_USERNAMES = frozenset(
+    "admin administrator anonymous api deleted everyone guest help info me mod moderator nobody "
+    "null posting root security staff support system undefined webmaster".split()
+)
+
+
+def described(example: Any, text: str | None = None) -> dict[str, Any]:
+    """Return the documentation of a field for the OpenAPI document."""
+    return {"examples": [example]} | ({"description": text} if text else {})
+
+
+class String(fields.String):
+    """Text that both databases and UTF-8 can hold: no U+0000 and no lone surrogates."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = str(super()._deserialize(value, attr, data, **kwargs))
+        if "\x00" in text:
+            raise ValidationError("Must not contain U+0000.")
+        if not text.isascii() and re.search("[\ud800-\udfff]", text):
+            raise ValidationError("Must not contain lone surrogates.")
+        return text
+
+
+class Identifier(String):
+    """A 21-character identifier."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        message = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
+        super().__init__(
+            validate=Regexp(ID_PATTERN + r"(?<!\n)", error=message),
+            metadata={"pattern": ID_PATTERN} | described(EXAMPLE_ID),
+            **kwargs,
+        )
+
+
+class Moment(fields.AwareDateTime):
+    """A moment as RFC 3339 writes it, in UTC with milliseconds."""
+
+    def _serialize(self, value: datetime | None, *args: Any, **kwargs: Any) -> str | None:
+        return value and value.isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+class Input(Schema):
+    """A body or query in which an unknown name is an error."""
+
+    class Meta:
+        unknown = RAISE
+
+
+def not_blank(value: str) -> None:
+    if not value.strip():
+        raise ValidationError("Must not be blank.")
+
+
+def one_line(value: str) -> None:
+    if len(value.splitlines()) > 1 or value[-1:] in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029":
+        raise ValidationError("Must not contain line breaks.")
+
+
+def not_reserved(username: str) -> None:
+    if username.lower() in RESERVED_USERNAMES:
+        raise ValidationError("This name is reserved.")
+
+
+@cache
+def common_passwords() -> frozenset[str]:
+    """Return the common passwords, lower case, from zxcvbn's list of about 30,000."""
+    return frozenset(FREQUENCY_LISTS["passwords"])
+
+
+def not_common(password: str) -> None:
+    if password.lower() in common_passwords():
+        raise ValidationError("This password is among the most common ones.")
+
+
+class NewPassword(String):
+    """A password to be; kept byte for byte, without composition rules (NIST SP 800-63B)."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            validate=[long_enough, Length(max=PASSWORD_MOST), not_common],
+            metadata={"format": "password"} | described("a long walk by the sea"),
+            **kwargs,
+        )
+
+
+def long_enough(password: str) -> None:
+    least = current_app.config["PASSWORD_MIN"]
+    if len(password) < least:
+        raise ValidationError(f"Must have at least {least} characters.")
+
+
+class Author(Schema):
+    """Who wrote something, in short."""
+
+    id = Identifier()
+    username = fields.String(metadata=described("ada"))
+    display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
+
+
+class Credentials(Input):
+    """What signs a user in."""
+
+    username = String(required=True, validate=Length(max=256), metadata=described("ada"))
+    password = String(
+        required=True,
+        validate=Length(max=PASSWORD_MOST),
+        metadata={"format": "password"} | described("a long walk by the sea"),
+    )
+
+
+class Profile(Input):
+    """The part of an account that its owner writes."""
+
+    username = String(
+        required=True,
+        validate=[
+            Regexp(
+                r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$(?<!\n)",
+                error="Must be 3 to 32 characters of A-Z, a-z, 0-9, '_' and '-', "
+                "the first a letter or digit.",
+            ),
+            not_reserved,
+        ],
+        metadata={"pattern": r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"} | described("ada"),
+    )
+    password = NewPassword(required=True)
+    display_name = String(
+        allow_none=True, validate=Length(max=64), metadata=described("Ada Lovelace")
+    )
+    bio = String(
+        allow_none=True, validate=Length(max=500), metadata=described("I write about engines.")
+    )
+
+    @validates_schema
+    def password_is_not_the_name(self, data: dict[str, Any], **_: Any) -> None:
+        refuse_own_name(data.get("password"), data.get("username"))
+
+
+def refuse_own_name(password: str | None, username: str | None) -> None:
+    """Raise ValidationError for a password that is the name of its user."""
+    if password and username and password.lower() == username.lower():
+        raise ValidationError("Must not be the username.", "password")
+
+
+class SignUp(Profile):
+    """A new account."""
+
+
+class ProfileChange(Profile):
+    """Changes to an account; a new password needs the current one beside it."""
+
+    current_password = String(
+        validate=Length(max=PASSWORD_MOST),
+        metadata={"format": "password"} | described("the old and tired one"),
+    )
+
+
+class User(Schema):
+    """An account, as everyone sees it."""
+
+    id = Identifier()
+    username = fields.String(metadata=described("ada"))
+    display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
+    bio = fields.String(allow_none=True, metadata=described("I write about engines."))
+    role = fields.String(validate=OneOf(["member", "moderator"]), metadata=described("member"))
+    created_at = Moment(metadata=described(EXAMPLE_TIME))
+
+
+class DeletionQuery(Input):
+    """What becomes of the posts of a deleted account."""
+
+    content = fields.String(
+        load_default="keep",
+        validate=OneOf(["keep", "delete"]),
+        metadata=described("keep", "Keep the posts without an author, or delete them too."),
+    )
+
+
+class Session(Schema):
+    """A sign-in of the user who asks."""
+
+    id = Identifier()
+    created_at = Moment(metadata=described(EXAMPLE_TIME))
+    last_seen_at = Moment(metadata=described(EXAMPLE_TIME, "Exact to the hour."))
+    user_agent = fields.String(metadata=described("curl/8.14.1"))
+    current = fields.Boolean(metadata=described(True, "Whether this request came with it."))
+
+
+class PageQuery(Input):
+    """Which page of a list."""
+
+    limit = fields.Integer(
+        load_default=20,
+        validate=Range(1, 100),
+        metadata=described(20, "How many rows a page holds."),
+    )
+    cursor = fields.String(
+        validate=Length(max=512),
+        metadata={"description": "Where the page begins: the Link header of the one before says."},
+    )
+
+
+class PostsQuery(PageQuery):
+    """Which posts to list."""
+
+    author = Identifier()
+
+
+class PostInput(Input):
+    """What an author writes."""
+
+    title = String(
+        required=True,
+        validate=[Length(1, 200), not_blank, one_line],
+        metadata=described("On engines", "One line, not blank."),
+    )
+    content = String(
+        required=True,
+        validate=[Length(1, 100_000), not_blank],
+        metadata=described("They *weave* algebra.", "Plain text, Markdown by custom; not blank."),
+    )
+
+
+class PostBrief(Schema):
+    """A post as lists show it."""
+
+    id = Identifier()
+    title = fields.String(metadata=described("On engines"))
+    author = fields.Nested(
+        Author, allow_none=True, metadata={"description": "Null when that account is gone."}
+    )
+    created_at = Moment(metadata=described(EXAMPLE_TIME))
+    updated_at = Moment(metadata=described(EXAMPLE_TIME))
+    comment_count = fields.Integer(metadata=described(0))
+
+
+class Post(PostBrief):
+    """A whole post."""
+
+    content = fields.String(metadata=described("They *weave* algebra."))
+
+
+class Health(Schema):
+    """That all is well."""
+
+    status = fields.String(required=True, metadata=described("ok"))

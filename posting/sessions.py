@@ -1,0 +1,238 @@
+"""Passwords, session tokens, and who is asking. Flask-Login lives here and nowhere else.
+
+Flask's own signed cookie is not used: it would outlive a sign-out. The cookie holds a random token,
+the database its SHA-256, and deleting the row ends the session everywhere.
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import BoundedSemaphore
+from typing import Any
+
+import flask_login
+import sqlalchemy as sa
+from flask import Flask, Request, Response, current_app, request
+from flask.sessions import SessionInterface, SessionMixin
+from sqlalchemy.orm import contains_eager
+from werkzeug.exceptions import Conflict, NotFound
+from werkzeug.security import check_password_hash, generate_password_hash
+
+from posting import models
+from posting.database import SAFE_METHODS, begin, db, now, violated_constraint
+from posting.protocol.operations import View, grant
+from posting.protocol.problems import NotSignedIn, respond
+
+# last_seen_at is written at most this often, so that reading stays reading.
+SEEN_EXACT_TO = models.SESSION_IDLE / 720
+
+# A hash takes 32 MiB and a whole core for a while; more at once would only starve other requests.
+_hashing = BoundedSemaphore(os.cpu_count() or 1)
+
+
+class Caller(flask_login.UserMixin):  # type: ignore[misc]
+    """Who is asking: a user, by way of one of their sessions."""
+
+    def __init__(self, session: models.Session) -> None:
+        self.session = session
+        self.user = session.user
+
+
+class _NoFlaskSession(SessionInterface):
+    """Flask's session, empty and never sent."""
+
+    class Empty(dict[str, Any], SessionMixin):
+        pass
+
+    def open_session(self, app: Flask, request: Request) -> SessionMixin:
+        return self.Empty()
+
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
+        pass
+
+
+def init_app(app: Flask) -> None:
+    app.session_interface = _NoFlaskSession()
+    app.config["REMEMBER_COOKIE_NAME"] = ";"  # a name that no cookie has: none is ever honoured
+    manager = flask_login.LoginManager()
+    manager.session_protection = None
+    manager.request_loader(_load_caller)
+    manager.init_app(app, add_context_processor=False)
+    app.register_error_handler(sa.exc.IntegrityError, _refers_to_nothing)
+    _dummy_hash(app.config["PASSWORD_HASH"])
+
+
+def signed_in(view: View) -> View:
+    """Let only those ask who come with a living session."""
+    return grant(view, _require_caller, security=[{"session": []}], responses={"401": "UNAUTHORIZED"})
+
+
+def current_user() -> models.User:
+    """Return the user who asks a `signed_in` view."""
+    return flask_login.current_user.user  # type: ignore[no-any-return]
+
+
+def current_session() -> models.Session:
+    """Return the session with which a `signed_in` view is asked."""
+    return flask_login.current_user.session  # type: ignore[no-any-return]
+
+
+def _require_caller() -> None:
+    if not flask_login.current_user.is_authenticated:
+        raise NotSignedIn
+
+
+def _load_caller(incoming: Request) -> Caller | None:
+    if not (token := incoming.cookies.get(cookie_name(current_app))):
+        return None
+    begin(writes=False)
+    session = db.session.scalar(
+        sa.select(models.Session)
+        .join(models.Session.user)
+        .options(contains_eager(models.Session.user))
+        .where(models.Session.token_hash == _digest(token), models.Session.alive())
+    )
+    if incoming.method not in SAFE_METHODS:
+        db.session.commit()  # no lock is held while the body arrives
+    if session and now() - session.last_seen_at > SEEN_EXACT_TO:
+        _see(session)
+    return session and Caller(session)
+
+
+def _see(session: models.Session) -> None:
+    db.session.commit()
+    try:
+        begin(writes=True)
+        session.last_seen_at = now()
+        db.session.commit()
+    except (sa.exc.OperationalError, sa.orm.exc.StaleDataError):
+        db.session.rollback()  # busy, or signed out meanwhile: the next request will tell
+
+
+def open_session(user: models.User) -> str:
+    """Add a session for `user` in place of the one presented, and return its token.
+
+    Sessions beyond a user's newest fifty end, and those past their lifetime are swept.
+    """
+    end_presented_session()
+    token = secrets.token_urlsafe(32)
+    db.session.add(
+        models.Session(
+            user_id=user.id, token_hash=_digest(token), user_agent=_user_agent(request)
+        )
+    )
+    db.session.flush()
+    table = models.Session
+    surplus = (
+        sa.select(table.id)
+        .where(table.user_id == user.id)
+        .order_by(table.created_at.desc(), table.id)
+        .offset(models.SESSIONS_PER_USER)
+    )
+    expired = table.created_at < now() - models.SESSION_LIFETIME
+    db.session.execute(sa.delete(table).where(table.id.in_(surplus)))
+    db.session.execute(sa.delete(table).where(expired))
+    return token
+
+
+def end_presented_session() -> None:
+    """Delete the session whose cookie came with the request, if any."""
+    if token := request.cookies.get(cookie_name(current_app)):
+        table = models.Session
+        db.session.execute(sa.delete(table).where(table.token_hash == _digest(token)))
+
+
+def end_sessions(user: models.User, *, but: models.Session | None = None) -> None:
+    """Delete all sessions of `user`, but perhaps one."""
+    statement = sa.delete(models.Session).where(models.Session.user_id == user.id)
+    db.session.execute(statement.where(models.Session.id != but.id) if but else statement)
+
+
+def cookie_name(app: Flask) -> str:
+    """Return the name of the session cookie; behind https a browser binds it to this host."""
+    return "__Host-session" if _secure(app) else "session"
+
+
+def cookie(token: str | None) -> dict[str, str]:
+    """Return the header that makes the browser keep `token`, or forget the one it has."""
+    response = Response()
+    response.set_cookie(
+        cookie_name(current_app),
+        token or "",
+        max_age=models.SESSION_LIFETIME if token else 0,
+        secure=_secure(current_app),
+        httponly=True,
+        samesite="Lax",
+    )
+    return {"Set-Cookie": response.headers["Set-Cookie"]}
+
+
+def _secure(app: Flask) -> bool:
+    return (app.config["PUBLIC_URL"] or "").startswith("https:")
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _user_agent(incoming: Request) -> str:
+    return "".join(filter(str.isprintable, incoming.headers.get("User-Agent", "")))[:256]
+
+
+def hash_password(password: str) -> str:
+    """Return the salted scrypt hash of a password; slow by design, so hold no transaction."""
+    with _hashing:
+        return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
+
+
+def password_matches(user: models.User | None, password: str) -> bool:
+    """Tell whether `password` is the user's, in the same time when there is no such user."""
+    known = user.password_hash if user else _dummy_hash(current_app.config["PASSWORD_HASH"])
+    with _hashing:
+        return check_password_hash(known, password) and user is not None
+
+
+def renewed_hash(user: models.User, password: str) -> str:
+    """Return the hash of the user's own password, made anew if the parameters have changed."""
+    current = user.password_hash.startswith(current_app.config["PASSWORD_HASH"] + "$")
+    return user.password_hash if current else hash_password(password)
+
+
+def lock_account(user: models.User) -> models.User:
+    """Begin to change an account: lock its row, and make sure that it is what was verified.
+
+    Error: 401 if meanwhile the account is gone or its password is another.
+    """
+    verified = user.password_hash
+    locked = db.session.get(models.User, user.id, with_for_update=True, populate_existing=True)
+    if locked is None or locked.password_hash != verified:
+        raise NotSignedIn
+    return locked
+
+
+@contextmanager
+def unique_username() -> Iterator[None]:
+    """Turn a broken uniqueness of names into 409."""
+    try:
+        yield
+    except sa.exc.IntegrityError as error:
+        if violated_constraint(error) != "uq_users_username":
+            raise
+        raise Conflict("This username is taken.") from None
+
+
+def _refers_to_nothing(error: sa.exc.IntegrityError) -> Response:
+    """Answer for a broken foreign key: what the request refers to was deleted meanwhile."""
+    if "foreign key" not in str(error.orig).lower():
+        raise error
+    db.session.rollback()
+    asker_remains = db.session.get(models.User, current_user().id, populate_existing=True)
+    return respond(NotFound("It refers to something gone.") if asker_remains else NotSignedIn())
+
+
+@cache
+def _dummy_hash(parameters: str) -> str:
+    return generate_password_hash(secrets.token_urlsafe(16), parameters)
