@@ -1,10 +1,9 @@
 """The `flask` commands."""
 
+import sys
 from collections.abc import Callable
-from typing import Any
 
 import click
-import sqlalchemy as sa
 from flask import Flask
 from flask.cli import AppGroup, with_appcontext
 
@@ -20,9 +19,14 @@ def init_app(app: Flask) -> None:
     app.cli.add_command(fill_with_demo)
 
 
-def example(*lines: str) -> Callable[[Any], Any]:
+def example(*lines: str) -> Callable[[click.Command], click.Command]:
     """Show how a command is called below its help."""
-    return lambda command: setattr(command, "epilog", "\b\nExample:\n  " + "\n  ".join(lines)) or command
+
+    def add(command: click.Command) -> click.Command:
+        command.epilog = "\n  ".join(["\b\nExamples:", *lines])
+        return command
+
+    return add
 
 
 @example("flask users promote ada")
@@ -82,7 +86,7 @@ def fill_with_demo(posts: int, people: int) -> None:
 
 
 def _at_terminal() -> bool:
-    return click.get_text_stream("stdin").isatty()
+    return sys.stdin.isatty()
 
 
 def _find(name: str) -> User:

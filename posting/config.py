@@ -116,7 +116,7 @@ SETTINGS = (
         0,
         "How many proxies of yours stand in front and set `X-Forwarded-*`",
     ),
-    Setting("LOG_FORMAT", one_of("text", "json"), "text", "`text`, or `json` for one object a line"),
+    Setting("LOG_FORMAT", one_of("text", "json"), "text", "`text` lines, or `json` ones"),
     Setting("PASSWORD_MIN", whole_number(8, 256), 8, "Least length of a password; 15 is better"),
     Setting(
         "PASSWORD_HASH",

@@ -14,6 +14,7 @@ from sqlalchemy.orm import DeclarativeBase, registry
 
 ID_LENGTH = 21
 ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
+ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5}
 

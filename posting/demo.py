@@ -61,7 +61,7 @@ def add_users(count: int) -> list[tuple[str, str]]:
     taken = set(db.session.scalars(sa.select(sa.func.lower(User.username))))
     password_hash = hash_password(PASSWORD)
     joined = now() - timedelta(days=730)
-    rows = []
+    rows: list[dict[str, Any]] = []
     numbers = itertools.count(1)
     while len(rows) < count:
         first, last = random.choice(FIRST_NAMES), random.choice(LAST_NAMES)

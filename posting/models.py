@@ -44,7 +44,7 @@ class User(Base):
         return self.role == "moderator"
 
     @staticmethod
-    def named(username: str) -> sa.Select[tuple["User"]]:
+    def named(username: str) -> sa.Select["User"]:
         return sa.select(User).where(func.lower(User.username) == username.lower())
 
 
@@ -106,7 +106,7 @@ class Post(Base):
         return self.editable_by(user) or user.is_moderator
 
     @staticmethod
-    def briefs(author_id: str | None = None) -> sa.Select[Any]:
+    def briefs(author_id: str | None = None) -> sa.Select[*tuple[Any, ...]]:
         """Select what lists show: posts with their authors, without content, in no order yet."""
         statement = sa.select(
             Post.id,
@@ -121,7 +121,7 @@ class Post(Base):
         return statement if author_id is None else statement.where(Post.author_id == author_id)
 
     @staticmethod
-    def brief(row: sa.Row[Any]) -> dict[str, Any]:
+    def brief(row: sa.Row[*tuple[Any, ...]]) -> dict[str, Any]:
         """Turn one row of `briefs` into the plain form that the schema reads fastest."""
         post_id, title, comment_count, created_at, updated_at, author_id, username, name = row
         return {

@@ -10,10 +10,12 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import Length, OneOf, Range, Regexp
 from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
+from posting.database import ID_PATTERN, ID_RULE
+
 EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
-ID_PATTERN = r"^[A-Za-z0-9_-]{21}$"
 PASSWORD_MOST = 256
+USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"
 RESERVED_USERNAMES = frozenset(
     "admin administrator anonymous api deleted everyone guest help info me mod moderator nobody "
     "null posting root security staff support system undefined webmaster".split()
@@ -41,9 +43,8 @@ class Identifier(String):
     """A 21-character identifier."""
 
     def __init__(self, **kwargs: Any) -> None:
-        message = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
         super().__init__(
-            validate=Regexp(ID_PATTERN + r"(?<!\n)", error=message),
+            validate=Regexp(ID_PATTERN.removesuffix("$") + r"\Z", error=ID_RULE),
             metadata={"pattern": ID_PATTERN} | described(EXAMPLE_ID),
             **kwargs,
         )
@@ -53,7 +54,7 @@ class Moment(fields.AwareDateTime):
     """A moment as RFC 3339 writes it, in UTC with milliseconds."""
 
     def _serialize(self, value: datetime | None, *args: Any, **kwargs: Any) -> str | None:
-        return value and value.isoformat(timespec="milliseconds")[:23] + "Z"
+        return None if value is None else value.isoformat(timespec="milliseconds")[:23] + "Z"
 
 
 class Input(Schema):
@@ -132,13 +133,13 @@ class Profile(Input):
         required=True,
         validate=[
             Regexp(
-                r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$(?<!\n)",
+                USERNAME_PATTERN.removesuffix("$") + r"\Z",
                 error="Must be 3 to 32 characters of A-Z, a-z, 0-9, '_' and '-', "
                 "the first a letter or digit.",
             ),
             not_reserved,
         ],
-        metadata={"pattern": r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"} | described("ada"),
+        metadata={"pattern": USERNAME_PATTERN} | described("ada"),
     )
     password = NewPassword(required=True)
     display_name = String(

@@ -67,7 +67,8 @@ def init_app(app: Flask) -> None:
 
 def signed_in(view: View) -> View:
     """Let only those ask who come with a living session."""
-    return grant(view, _require_caller, security=[{"session": []}], responses={"401": "UNAUTHORIZED"})
+    documentation = {"security": [{"session": []}], "responses": {"401": "UNAUTHORIZED"}}
+    return grant(view, _require_caller, **documentation)
 
 
 def current_user() -> models.User:
@@ -99,7 +100,7 @@ def _load_caller(incoming: Request) -> Caller | None:
         db.session.commit()  # no lock is held while the body arrives
     if session and now() - session.last_seen_at > SEEN_EXACT_TO:
         _see(session)
-    return session and Caller(session)
+    return Caller(session) if session else None
 
 
 def _see(session: models.Session) -> None:
@@ -120,9 +121,7 @@ def open_session(user: models.User) -> str:
     end_presented_session()
     token = secrets.token_urlsafe(32)
     db.session.add(
-        models.Session(
-            user_id=user.id, token_hash=_digest(token), user_agent=_user_agent(request)
-        )
+        models.Session(user_id=user.id, token_hash=_digest(token), user_agent=_user_agent(request))
     )
     db.session.flush()
     table = models.Session

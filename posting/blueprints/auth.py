@@ -87,7 +87,7 @@ def list_sessions() -> Any:
 def delete_session(id: str) -> Any:
     """End a session of one's own."""
     own = sa.delete(Session).where(Session.id == id, Session.user_id == current_user().id)
-    if not db.session.execute(own).rowcount:
+    if not db.session.execute(own.returning(Session.id)).all():
         raise NotFound("There is no such session.")
     db.session.commit()
     return (None, sessions.cookie(None)) if id == current_session().id else None

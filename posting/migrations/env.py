@@ -1,4 +1,4 @@
-"""How Alembic runs the versions: `flask db upgrade` and a first start on SQLite come through here."""
+"""How Alembic runs the versions, for `flask db upgrade` and a first start on SQLite."""
 
 import logging
 

@@ -55,9 +55,7 @@ def _depth(value: Any) -> int:
     while level := [item for item in level if isinstance(item, dict | list)]:
         depth += 1
         level = [
-            child
-            for item in level
-            for child in (item.values() if isinstance(item, dict) else item)
+            child for item in level for child in (item.values() if isinstance(item, dict) else item)
         ]
     return depth
 

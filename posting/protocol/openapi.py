@@ -171,7 +171,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
             },
         )
         least = app.config["PASSWORD_MIN"]
-        plugin.converter.add_attribute_function(
+        self.ma_plugin.converter.add_attribute_function(
             lambda _, field, **__: (
                 {"minLength": least} if isinstance(field, schemas.NewPassword) else {}
             )

@@ -7,19 +7,25 @@ in which errors must answer: 401, then 413, 415 and 400, then one 422 for all th
 import re
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import flask_smorest
 from flask import request
 from marshmallow import Schema, ValidationError
 from werkzeug.routing import BaseConverter
 
-from posting.database import ID_PATTERN
+from posting.database import ID_PATTERN, ID_RULE
 from posting.protocol import bodies, openapi
 from posting.protocol.problems import Errors, InvalidInput, body_errors
 
 View = TypeVar("View", bound=Callable[..., Any])
 _is_id = re.compile(ID_PATTERN.removesuffix("$") + r"\Z").match
+
+
+class Decorator(Protocol):
+    """Takes a view and returns what stands for it."""
+
+    def __call__(self, view: View, /) -> View: ...
 
 
 class IdConverter(BaseConverter):
@@ -47,7 +53,7 @@ class _Inputs:
     DEFAULT_VALIDATION_STATUS = 422
 
     @staticmethod
-    def use_args(schema: Schema | type[Schema], *, location: str) -> Callable[[View], View]:
+    def use_args(schema: Schema | type[Schema], *, location: str) -> Decorator:
         instance = schema() if isinstance(schema, type) else schema
 
         def note(view: View) -> View:
@@ -61,6 +67,17 @@ class Blueprint(openapi.DocumentedBlueprint):
     """A resource's views: each must declare who may ask, and is documented as it behaves."""
 
     ARGUMENTS_PARSER = _Inputs()
+
+    # flask-smorest has no type hints: these are the decorators that views use.
+    get: Callable[..., Decorator]
+    post: Callable[..., Decorator]
+    patch: Callable[..., Decorator]
+    delete: Callable[..., Decorator]
+    response: Callable[..., Decorator]
+
+    def arguments(self, schema: Schema | type[Schema], *, location: str = "json") -> Decorator:
+        """Take an input, checked by `schema`, from the body, the query or the headers."""
+        return super().arguments(schema, location=location)  # type: ignore[no-any-return]
 
     def add_url_rule(
         self,
@@ -100,7 +117,7 @@ _LOCATIONS: dict[str, Callable[[], Any]] = {
 def _read(inputs: Iterable[tuple[str, Schema]], path: dict[str, str]) -> list[Any]:
     """Return what a view takes; raise one 422 that names everything wrong in path and inputs."""
     errors: Errors = [
-        {"detail": "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'.", "parameter": "id"}
+        {"detail": ID_RULE, "parameter": "id"}
         for name, value in path.items()
         if name == "id" and not _is_id(value)
     ]
@@ -123,7 +140,7 @@ def _load_query(schema: Schema, data: Any) -> Any:
 
 
 def _load_headers(schema: Schema, data: Any) -> Any:
-    names = (field.data_key for field in schema.fields.values())
+    names = (str(field.data_key) for field in schema.fields.values())
     return schema.load({name: data[name] for name in names if name in data})
 
 

@@ -17,7 +17,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def paginate(
-    rows: sa.Select[Any],
+    rows: sa.Select[*tuple[Any, ...]],
     item: Callable[[Any], Any],
     query: dict[str, Any],
     created_at: InstrumentedAttribute[datetime],

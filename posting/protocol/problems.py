@@ -32,7 +32,7 @@ DETAILS = {
 class ProblemError(Schema):
     """One thing that is wrong with the input."""
 
-    detail = fields.String(required=True, metadata={"examples": ["Longer than maximum length 200."]})
+    detail = fields.String(required=True, metadata={"examples": ["Must not be blank."]})
     pointer = fields.String(
         metadata={"description": "JSON Pointer into the body (RFC 6901)", "examples": ["/title"]}
     )
@@ -107,7 +107,8 @@ def respond(error: HTTPException) -> Response:
     }
     if isinstance(error, InvalidInput):
         problem["errors"] = error.errors
-    body = json.dumps(problem, separators=(",", ":")).encode("utf-8", "replace")  # a name in the body may be no UTF-8
+    # A name that the client sent may hold a lone surrogate, which is no UTF-8.
+    body = json.dumps(problem, separators=(",", ":")).encode("utf-8", "replace")
     response = current_app.response_class(body + b"\n", error.code, content_type=MEDIA_TYPE)
     response.headers.extend(
         (name, value) for name, value in error.get_headers() if name != "Content-Type"
