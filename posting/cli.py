@@ -9,14 +9,8 @@ from flask.cli import AppGroup, with_appcontext
 
 from posting import demo, schemas, sessions
 from posting.database import db
+from posting.migrations import ensure_current
 from posting.models import User
-
-users = AppGroup("users", help="Look after accounts.")
-
-
-def init_app(app: Flask) -> None:
-    app.cli.add_command(users)
-    app.cli.add_command(fill_with_demo)
 
 
 def example(*lines: str) -> Callable[[click.Command], click.Command]:
@@ -27,6 +21,13 @@ def example(*lines: str) -> Callable[[click.Command], click.Command]:
         return command
 
     return add
+
+
+@click.group(cls=AppGroup)
+@with_appcontext
+def users() -> None:
+    """Look after accounts."""
+    ensure_current()
 
 
 @example("flask users promote ada")
@@ -54,11 +55,10 @@ def reset_password(name: str) -> None:
     The password is asked for, or read from the first line of standard input.
     """
     user = _find(name)
-    password = click.prompt("New password", hide_input=True, confirmation_prompt=_at_terminal())
-    if errors := schemas.SignUp().validate({"username": user.username, "password": password}):
-        details = errors.get("password", [])
-        if details:
-            raise click.ClickException("The password is refused: " + " ".join(details))
+    password = _ask_password()
+    errors = schemas.SignUp().validate({"username": user.username, "password": password})
+    if details := errors.get("password"):
+        raise click.ClickException("The password is refused. " + " ".join(details))
     user.password_hash = sessions.hash_password(password)
     sessions.end_sessions(user)
     db.session.commit()
@@ -75,6 +75,7 @@ def fill_with_demo(posts: int, people: int) -> None:
 
     All made-up users have the password that is printed at the end.
     """
+    ensure_current()
     names = demo.add_users(people)
     with click.progressbar(length=posts, label="Writing posts") as bar:
         for written in demo.add_posts(posts, [user_id for user_id, _ in names]):
@@ -85,8 +86,15 @@ def fill_with_demo(posts: int, people: int) -> None:
     )
 
 
-def _at_terminal() -> bool:
-    return sys.stdin.isatty()
+def init_app(app: Flask) -> None:
+    app.cli.add_command(users)
+    app.cli.add_command(fill_with_demo)
+
+
+def _ask_password() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    return str(click.prompt("New password", hide_input=True, confirmation_prompt=True))
 
 
 def _find(name: str) -> User:

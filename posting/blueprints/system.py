@@ -26,7 +26,7 @@ PAGE_POLICY = (
 @system.response(200, schemas.Health)
 def check_health() -> Any:
     """Tell that the process lives."""
-    return {"status": "ok"}
+    return {"status": "ok"}, {"Cache-Control": "no-store"}
 
 
 @system.get("/readyz")
@@ -36,7 +36,7 @@ def check_readiness() -> Any:
     """Tell whether the database answers and its schema is current."""
     if not is_current():
         raise ServiceUnavailable("The schema is not current. Run: flask db upgrade", retry_after=60)
-    return {"status": "ok"}
+    return {"status": "ok"}, {"Cache-Control": "no-store"}
 
 
 @system.get("/openapi.json")

@@ -33,53 +33,61 @@ def is_current() -> bool:
 
 
 def init_app(app: Flask) -> None:
-    """Register `flask db`, and see to it that any other start finds a current schema.
+    """Register `flask db`, and see to it that what serves requests has a current schema.
 
-    Errors: StartError when the database cannot be opened, or is not current and not new.
+    Errors: as `ensure_current`.
     """
     flask_migrate.Migrate(app, db, directory=FOLDER)
-    if _migrating():
-        return
-    with app.app_context():
-        try:
-            _ensure_current(app)
-        except sa.exc.SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-            url = db.engine.url.render_as_string(hide_password=True)
-            raise StartError(
-                f"The database {url} cannot be used ({reason}). "
-                "Check POSTING_DATABASE_URL and that the database is up."
-            ) from None
-        finally:
-            db.session.remove()
-            if db.engine.pool.__class__ is not sa.StaticPool:
-                db.engine.dispose()  # workers that are forked later must not share a connection
+    # While `flask` looks its command up it may yet be `flask db`, which upgrades an old schema.
+    command = click.get_current_context(silent=True)
+    if command is None or command.info_name == "run":
+        with app.app_context():
+            ensure_current()
 
 
-def _migrating() -> bool:
-    """Tell whether `flask db` starts the app: only it may meet a schema that is not current."""
-    context = click.get_current_context(silent=True)
-    while context:
-        if context.info_name == "db":
-            return True
-        context = context.parent
-    return False
+def ensure_current() -> None:
+    """Make the schema of a new SQLite database; of any other, make sure that it is current.
+
+    Errors: StartError when the database cannot be used, or is not current and not new.
+    """
+    try:
+        _ensure_current()
+    except sa.exc.SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        url = db.engine.url.render_as_string(hide_password=True)
+        raise StartError(
+            f"The database {url} cannot be used ({reason}). "
+            "Check POSTING_DATABASE_URL and that the database is up."
+        ) from None
+    finally:
+        db.session.remove()
+        if not _in_memory():
+            db.engine.dispose()  # workers that are forked later must not share a connection
 
 
-def _ensure_current(app: Flask) -> None:
-    if db.engine.pool.__class__ is sa.StaticPool:
-        db.create_all()  # an in-memory database lives as long as the app: nothing to migrate
-        with db.engine.begin() as connection:
-            connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32))")
-            connection.execute(VERSIONS.insert().values(version_num=newest()))
-        return
+def _in_memory() -> bool:
+    return isinstance(db.engine.pool, sa.StaticPool)
+
+
+def _ensure_current() -> None:
     if is_current():
         return
     is_new = not sa.inspect(db.session.connection()).get_table_names()
     db.session.remove()
     if db.engine.dialect.name != "sqlite" or not is_new:
         raise StartError("The database schema is not current. Run: flask db upgrade")
-    flask_migrate.upgrade()
+    if _in_memory():
+        _create_all()
+    else:
+        flask_migrate.upgrade()
+
+
+def _create_all() -> None:
+    """Make all tables at once: a database that ends with its app has no versions to go through."""
+    with db.engine.begin() as connection:
+        db.metadata.create_all(connection)
+        connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+        connection.execute(VERSIONS.insert().values(version_num=newest()))
 
 
 @contextmanager

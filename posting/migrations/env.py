@@ -24,5 +24,10 @@ if context.is_offline_mode():
         context.run_migrations()
 else:
     with schema_change(db.engine) as connection:
-        context.configure(connection=connection, target_metadata=db.metadata, **options)
+        context.configure(
+            connection=connection,
+            target_metadata=db.metadata,
+            transactional_ddl=True,
+            **options,
+        )
         context.run_migrations()

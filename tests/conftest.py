@@ -1,0 +1,137 @@
+"""One app a process, on the engine of TEST_DATABASE_URL and emptied for each test; the cast."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from flask import Flask
+from flask.testing import FlaskClient
+
+from posting import create_app
+from posting.database import db
+from posting.models import User
+
+POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
+PASSWORD = "a long walk by the sea"
+
+
+class Client(FlaskClient):
+    """A test client that may be signed in; `user` is who it is."""
+
+    user: dict[str, Any]
+
+    def post_titled(self, title: str, **fields: Any) -> dict[str, Any]:
+        response = self.post("/posts", json={"title": title, "content": "Some text."} | fields)
+        assert response.status_code == 201, response.text
+        return response.json
+
+
+@pytest.fixture(scope="session")
+def database_url(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+    """The URL of a database of this process's own."""
+    if not POSTGRES:
+        yield f"sqlite:///{tmp_path_factory.mktemp('database') / 'posting.db'}"
+        return
+    name = f"posting_test_{os.getpid()}_{worker_id}"
+    with psycopg.connect(POSTGRES, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        yield POSTGRES.rpartition("/")[0] + f"/{name}"
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def session_app(database_url: str) -> Iterator[Flask]:
+    upgrade(database_url)
+    app = create_app({"TESTING": True, "DATABASE_URL": database_url})
+    app.test_client_class = Client
+    yield app
+    with app.app_context():
+        db.engine.dispose()
+
+
+def upgrade(database_url: str) -> None:
+    """Run `flask db upgrade`, as an operator would."""
+    subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "posting", "db", "upgrade"],
+        cwd=Path(__file__).parent.parent,
+        env=os.environ | {"POSTING_DATABASE_URL": database_url, "POSTING_SECRET_KEY": "x" * 32},
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.fixture
+def app(session_app: Flask) -> Flask:
+    with session_app.app_context(), db.engine.begin() as connection:
+        for table in reversed(db.metadata.sorted_tables):
+            connection.execute(sa.delete(table))
+    return session_app
+
+
+@pytest.fixture
+def make_app(app: Flask, database_url: str) -> Iterator[Callable[..., Flask]]:
+    """Make further apps on the same database, with other settings."""
+    made: list[Flask] = []
+
+    def make(**settings: Any) -> Flask:
+        other = create_app({"TESTING": True, "DATABASE_URL": database_url} | settings)
+        other.test_client_class = Client
+        made.append(other)
+        return other
+
+    yield make
+    for other in made:
+        with other.app_context():
+            db.engine.dispose()
+
+
+@pytest.fixture
+def sign_in(app: Flask) -> Callable[..., Client]:
+    """Sign up a user (unless the name is known) and return a client of theirs."""
+
+    def sign_in(username: str, **profile: Any) -> Client:
+        client = app.test_client()
+        credentials = {"username": username, "password": PASSWORD}
+        client.post("/signup", json=credentials | profile)
+        response = client.post("/signin", json=credentials)
+        assert response.status_code == 200, response.text
+        client.user = response.json
+        return client
+
+    return sign_in
+
+
+@pytest.fixture
+def anonymous(app: Flask) -> Client:
+    return app.test_client()
+
+
+@pytest.fixture
+def alice(sign_in: Callable[..., Client]) -> Client:
+    return sign_in("alice", display_name="Alice")
+
+
+@pytest.fixture
+def bob(sign_in: Callable[..., Client]) -> Client:
+    return sign_in("bob")
+
+
+@pytest.fixture
+def moderator(app: Flask, sign_in: Callable[..., Client]) -> Client:
+    client = sign_in("morgan")
+    with app.app_context():
+        db.session.execute(sa.update(User).values(role="moderator").filter_by(username="morgan"))
+        db.session.commit()
+    return client
+
+
+@pytest.fixture
+def post(alice: Client) -> dict[str, Any]:
+    """A post of Alice's."""
+    return alice.post_titled("On engines")
