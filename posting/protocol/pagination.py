@@ -31,7 +31,7 @@ def paginate(
     walked by an index. Error: 422 for a cursor that this list did not issue.
     """
     place = sa.tuple_(created_at, row_id)
-    if cursor := query.get("cursor"):
+    if (cursor := query.get("cursor")) is not None:
         seen = sa.tuple_(*_read(cursor), types=[created_at.type, row_id.type])
         rows = rows.where(place < seen if newest_first else place > seen)
     order = (created_at, row_id)

@@ -1,0 +1,88 @@
+"""Every route and role: who gets which status. A route that is not listed here fails."""
+
+import pytest
+from flask import Flask
+
+ROLES = ("anonymous", "bob", "alice", "moderator")
+BODIES = {
+    "POST /posts": {"title": "A title", "content": "Some text."},
+    "POST /signup": {"username": "newcomer", "password": "a long walk by the sea"},
+    "POST /signin": {"username": "alice", "password": "a long walk by the sea"},
+}
+
+# Of what Alice owns: the statuses for an anonymous caller, Bob, Alice herself and a moderator.
+MATRIX = {
+    "GET /posts": (200, 200, 200, 200),
+    "POST /posts": (401, 201, 201, 201),
+    "GET /posts/{post}": (200, 200, 200, 200),
+    "PATCH /posts/{post}": (401, 403, 200, 403),
+    "DELETE /posts/{post}": (401, 403, 204, 204),
+    "POST /signup": (201, 201, 201, 201),
+    "POST /signin": (200, 200, 200, 200),
+    "POST /signout": (204, 204, 204, 204),
+    "GET /users/me": (401, 200, 200, 200),
+    "GET /users/{user}": (200, 200, 200, 200),
+    "PATCH /users/{user}": (401, 403, 200, 403),
+    "DELETE /users/{user}": (401, 403, 204, 403),
+    "GET /sessions": (401, 200, 200, 200),
+    "DELETE /sessions/{session}": (401, 404, 204, 404),
+    "GET /healthz": (200, 200, 200, 200),
+    "GET /readyz": (200, 200, 200, 200),
+    "GET /openapi.json": (200, 200, 200, 200),
+    "GET /docs": (200, 200, 200, 200),
+    "GET /docs/{file}": (200, 200, 200, 200),
+    "GET /static/{file}": (200, 200, 200, 200),
+    "GET /": (302, 302, 302, 302),
+}
+NAMES = {
+    "/posts/<nanoid:id>": "/posts/{post}",
+    "/users/<nanoid:id>": "/users/{user}",
+    "/sessions/<nanoid:id>": "/sessions/{session}",
+    "/docs/<path:filename>": "/docs/{file}",
+    "/static/<path:filename>": "/static/{file}",
+}
+
+
+def operations(app: Flask):
+    for rule in app.url_map.iter_rules():
+        for method in rule.methods - {"HEAD", "OPTIONS"}:
+            yield f"{method} {NAMES.get(rule.rule, rule.rule)}"
+
+
+def test_every_route_is_in_the_matrix(app):
+    assert sorted(operations(app)) == sorted(MATRIX)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("operation", MATRIX)
+def test_access(operation, role, request, alice, post):
+    client = request.getfixturevalue(role)
+    method, path = operation.split()
+    own_session = alice.get("/sessions").json[0]["id"]
+    file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
+    url = path.format(post=post["id"], user=alice.user["id"], session=own_session, file=file)
+    body = BODIES.get(operation, {} if method in {"PATCH", "POST"} else None)
+    with client.open(url, method=method, json=body) as answer:
+        assert answer.status_code == MATRIX[operation][ROLES.index(role)]
+
+
+@pytest.mark.parametrize("operation", [name for name, row in MATRIX.items() if row[0] == 401])
+def test_who_is_asking_comes_before_what_is_asked(operation, anonymous):
+    method, path = operation.split()
+    answer = anonymous.open(path, method=method, data="{", content_type="text/plain")
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Cookie"
+
+
+@pytest.mark.parametrize("operation", [name for name in MATRIX if name.startswith("GET")])
+def test_head_and_options_answer(operation, alice, post):
+    path = operation.split()[1]
+    session = alice.get("/sessions").json[0]["id"]
+    file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
+    url = path.format(post=post["id"], user=alice.user["id"], session=session, file=file)
+    with alice.head(url) as head, alice.get(url) as get:
+        assert (head.status_code, head.data) == (get.status_code, b"")
+        assert head.headers.get("ETag") == get.headers.get("ETag")
+    options = alice.options(url)
+    assert options.status_code == 200
+    assert "GET" in options.headers["Allow"]

@@ -1,0 +1,132 @@
+"""What clients send that is no JSON, or more than JSON; the same at every endpoint with a body."""
+
+import pytest
+from asserts import faults, problem
+
+POST = '{"title": "On engines", "content": "Some text."%s}'
+
+
+@pytest.fixture(params=["POST /posts", "PATCH /posts/{post}", "POST /signup", "POST /signin",
+                        "PATCH /users/{user}"])  # fmt: skip
+def send(request, alice, post):
+    """Send raw bytes to one of the endpoints that take a body."""
+    method, path = request.param.split()
+    url = path.format(post=post["id"], user=alice.user["id"])
+
+    def send(data, content_type="application/json", **options):
+        return alice.open(url, method=method, data=data, content_type=content_type, **options)
+
+    return send
+
+
+def nested(depth):
+    return b'{"title": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"not json",
+        b'{"title": NaN}',
+        b'{"title": -Infinity}',
+        b'{"title": 1e999}',
+        b'{"title": ' + b"9" * 5000 + b"}",
+        b'{"title": "a", "title": "b"}',
+        b'{"a": {"b": 1, "b": 2}}',
+        b'{"title": "\xff"}',
+        b'\xef\xbb\xbf{"title": "a"}',
+        '{"title": "a"}'.encode("utf-16"),
+        '{"title": "a"}'.encode("utf-32"),
+        b'{"title": "\xed\xa0\x80"}',
+        b'{"title": "a\x00b"}',
+        b'{"title": "a"} {"title": "b"}',
+        nested(101),
+        nested(1000),
+        nested(100_000),
+    ],
+    ids=range(19),
+)
+def test_what_is_no_json_is_400(send, body):
+    problem(send(body), 400)
+
+
+def test_nesting_up_to_a_hundred_is_read(send):
+    assert "/title" in faults(send(nested(100)))
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"text"', b"1", b"null", b"true"])
+def test_json_that_is_no_object_is_422(send, body):
+    assert faults(send(body)) == {""}
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "",
+     "application/jsonx", "text/json"],
+)  # fmt: skip
+def test_other_media_types_are_415(send, content_type):
+    problem(send(POST % "", content_type), 415)
+
+
+def test_a_charset_does_not_matter(alice):
+    answer = alice.post("/posts", data=POST % "", content_type="Application/JSON; charset=latin-1")
+    assert answer.status_code == 201
+
+
+def test_merge_patch_is_no_way_to_create(alice):
+    answer = alice.post("/posts", data=POST % "", content_type="application/merge-patch+json")
+    problem(answer, 415)
+
+
+@pytest.mark.parametrize("text", ['"a\\ud800b"', '"\\udfff"', '"a\\u0000"'])
+@pytest.mark.parametrize("field", ["title", "content"])
+def test_text_that_cannot_be_stored_is_422(alice, anonymous, field, text):
+    body = '{"title": "t", "content": "c"}'.replace('"t"' if field == "title" else '"c"', text)
+    answer = alice.post("/posts", data=body, content_type="application/json")
+    assert faults(answer) == {f"/{field}"}
+    assert anonymous.get("/posts").json == []
+
+
+def test_a_pair_of_surrogates_is_a_character(alice):
+    answer = alice.post(
+        "/posts",
+        data='{"title": "\\ud83d\\ude82", "content": "c"}',
+        content_type="application/json",
+    )
+    assert answer.json["title"] == "🚂"
+
+
+def test_a_name_that_is_no_text_is_named_all_the_same(send):
+    assert "/?" in faults(send(b'{"\\ud800": 1}'))
+
+
+@pytest.mark.parametrize("number", ["9223372036854775808", "-1", "1.5", "0", "1e5"])
+def test_numbers_are_no_text(alice, number):
+    body = f'{{"title": {number}, "content": {number}}}'
+    answer = alice.post("/posts", data=body, content_type="application/json")
+    assert faults(answer) == {"/title", "/content"}
+
+
+def test_a_body_that_is_too_large_is_413(send):
+    body = b'{"title": "' + b"x" * 2**20 + b'"}'
+    problem(send(body), 413)
+
+
+def test_the_largest_body_is_a_setting(make_app):
+    client = make_app(MAX_JSON_BYTES=1024).test_client()
+    problem(client.post("/signup", data=b" " * 1025, content_type="application/json"), 413)
+    problem(client.post("/signup", data=b" " * 1024, content_type="application/json"), 400)
+
+
+def test_size_comes_before_type_and_type_before_form(alice):
+    large = b"{" * (2**20 + 1)
+    problem(alice.post("/posts", data=large, content_type="text/plain"), 413)
+    problem(alice.post("/posts", data=b"{", content_type="text/plain"), 415)
+    problem(alice.post("/posts?x=1", data=b"{", content_type="application/json"), 400)
+
+
+def test_where_no_body_is_taken_one_is_ignored(alice, post):
+    for method, url in (("GET", "/posts"), ("DELETE", f"/posts/{post['id']}")):
+        assert alice.open(url, method=method, data=b"{").status_code < 300

@@ -1,0 +1,95 @@
+"""The `flask` commands."""
+
+import pytest
+import sqlalchemy as sa
+from asserts import problem
+from conftest import PASSWORD
+
+from posting import demo
+from posting.database import db
+from posting.models import Post, User
+
+
+@pytest.fixture
+def flask(app):
+    """Run a command; return its exit code and output."""
+
+    def flask(*arguments, input=None):
+        result = app.test_cli_runner().invoke(args=arguments, input=input)
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        return result.exit_code, result.output
+
+    return flask
+
+
+def test_a_moderator_is_made_and_unmade(flask, alice):
+    assert flask("users", "promote", "ALICE") == (0, "alice is a moderator now.\n")
+    assert alice.get("/users/me").json["role"] == "moderator"
+    assert flask("users", "demote", "alice") == (0, "alice is a member now.\n")
+    assert alice.get("/users/me").json["role"] == "member"
+
+
+def test_a_password_is_reset(flask, alice, anonymous):
+    code, output = flask("users", "reset-password", "alice", input="quite another one\n")
+    assert (code, output) == (0, "alice has a new password and is signed out everywhere.\n")
+    problem(alice.get("/users/me"), 401)
+    for password, status in ((PASSWORD, 401), ("quite another one", 200)):
+        answer = anonymous.post("/signin", json={"username": "alice", "password": password})
+        assert answer.status_code == status
+
+
+@pytest.mark.parametrize("password", ["", "short", "password1", "x" * 257, "a\x00" * 8])
+def test_a_bad_password_is_refused(flask, alice, password):
+    code, output = flask("users", "reset-password", "alice", input=password + "\n")
+    assert code == 1
+    assert output.startswith("Error: The password is refused.")
+    assert alice.get("/users/me").status_code == 200
+
+
+@pytest.mark.parametrize("command", ["promote", "demote", "reset-password"])
+def test_an_unknown_user_is_told(flask, command):
+    code, output = flask("users", command, "nobody", input="quite another one\n")
+    assert (code, output) == (1, "Error: There is no user named nobody.\n")
+
+
+def test_the_demo_fills_the_database(flask, anonymous, app):
+    code, output = flask("demo", "--posts", "2500", "--users", "300")
+    assert code == 0
+    assert "Added 300 users and 2500 posts." in output
+    with app.app_context():
+        assert db.session.scalar(sa.select(sa.func.count(Post.id))) == 2500
+        name = db.session.scalar(sa.select(User.username).limit(1))
+    answer = anonymous.post("/signin", json={"username": name, "password": demo.PASSWORD})
+    assert answer.status_code == 200
+    listed = anonymous.get("/posts?limit=100").json
+    assert len({post["author"]["username"] for post in listed}) > 10
+    assert listed[0]["created_at"] > listed[-1]["created_at"]
+
+
+def test_the_demo_may_be_repeated(flask):
+    for _ in range(2):
+        assert flask("demo", "--posts", "1", "--users", "900")[0] == 0
+
+
+@pytest.mark.parametrize("arguments", [["--posts", "0"], ["--posts", "x"], ["--users", "0"], ["5"]])
+def test_wrong_arguments_are_told(flask, arguments):
+    code, output = flask("demo", *arguments)
+    assert code == 2
+    assert "Usage:" in output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["demo"], ["users", "promote"], ["users", "demote"], ["users", "reset-password"]],
+)
+def test_help_shows_an_example(flask, command):
+    code, output = flask(*command, "--help")
+    assert code == 0
+    assert f"Examples:\n    flask {' '.join(command)}" in output
+
+
+def test_an_old_schema_is_told(flask, monkeypatch):
+    monkeypatch.setattr("posting.migrations.newest", lambda: "9999")
+    for command in (["demo"], ["users", "promote", "alice"]):
+        expected = "Error: The database schema is not current. Run: flask db upgrade\n"
+        assert flask(*command) == (1, expected)

@@ -1,0 +1,117 @@
+"""Settings: read once, strictly, with one clear line when they are wrong."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from posting import config, create_app
+
+MEMORY = {"TESTING": True, "DATABASE_URL": "sqlite://"}
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    for setting in config.SETTINGS:
+        monkeypatch.delenv(config.PREFIX + setting.name, raising=False)
+
+
+def loaded(**given):
+    return create_app(MEMORY | given).config
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "mysql://localhost/x"),
+        ("DATABASE_URL", "posting.db"),
+        ("SECRET_KEY", "short"),
+        ("SECRET_KEY_FILE", "/nowhere/at/all"),
+        ("PUBLIC_URL", "example.org"),
+        ("PUBLIC_URL", "ftp://example.org"),
+        ("PUBLIC_URL", "https://example.org/?x=1"),
+        ("PROXY_HOPS", "-1"),
+        ("PROXY_HOPS", "one"),
+        ("PROXY_HOPS", "11"),
+        ("LOG_FORMAT", "xml"),
+        ("PASSWORD_MIN", "7"),
+        ("PASSWORD_MIN", "257"),
+        ("PASSWORD_MIN", "8.0"),
+        ("PASSWORD_HASH", "md5"),
+        ("PASSWORD_HASH", "scrypt:1000:8:1"),
+        ("PASSWORD_HASH", "scrypt:33554432:8:1"),
+        ("MAX_JSON_BYTES", "0"),
+    ],
+)
+def test_a_value_that_does_not_parse_stops_the_start(monkeypatch, name, value):
+    given = {"TESTING": True, "DATABASE_URL": "sqlite://"} | {name: value}
+    with pytest.raises(config.StartError) as error:
+        create_app(given)
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+    monkeypatch.setenv(f"POSTING_{name}", value)
+    given = {key: item for key, item in MEMORY.items() if key != name}
+    with pytest.raises(config.StartError, match=f"POSTING_{name}|{name}"):
+        create_app(given)
+
+
+@pytest.mark.parametrize("name", ["PASWORD_MIN", "POSTING_PASSWORD_MIN", "database_url"])
+def test_an_unknown_name_stops_the_start(name):
+    with pytest.raises(config.StartError, match=f"{name} is not a setting"):
+        create_app(MEMORY | {name: "x"})
+
+
+def test_the_given_mapping_wins_over_the_environment(monkeypatch):
+    monkeypatch.setenv("POSTING_PASSWORD_MIN", "12")
+    assert loaded()["PASSWORD_MIN"] == 12
+    assert loaded(PASSWORD_MIN=14)["PASSWORD_MIN"] == 14
+
+
+def test_defaults_hold():
+    values = loaded()
+    for setting in config.SETTINGS:
+        if setting.name not in {"DATABASE_URL", "SECRET_KEY", "PASSWORD_HASH"}:
+            assert values[setting.name] == setting.default
+
+
+def test_passwords_are_cheap_only_for_tests(tmp_path):
+    assert loaded()["PASSWORD_HASH"] == config.CHEAP_PASSWORD_HASH
+    real = create_app({"DATABASE_URL": "sqlite://", "SECRET_KEY": "x" * 16})
+    assert real.config["PASSWORD_HASH"] == "scrypt:32768:8:3"
+    assert loaded(PASSWORD_HASH="scrypt:1024:8:1")["PASSWORD_HASH"] == "scrypt:1024:8:1"
+
+
+@pytest.mark.parametrize(
+    "url", ["postgres://u:p@h/d", "postgresql://u:p@h/d", "postgresql+psycopg://u:p@h/d"]
+)
+def test_postgres_urls_take_the_one_driver(url):
+    assert config.database_url(url) == "postgresql+psycopg://u:p@h/d"
+
+
+class TestSecretKey:
+    def test_it_is_made_once_for_its_owner_alone(self, tmp_path):
+        path = tmp_path / "instance" / "secret_key"
+        key = config._key_made_once(path)
+        assert len(key) == 43
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert config._key_made_once(path) == key
+        assert [file.name for file in path.parent.iterdir()] == ["secret_key"]
+
+    def test_it_is_read_from_a_file(self, tmp_path):
+        path = tmp_path / "key"
+        path.write_text("a key of some length\n")
+        assert loaded(SECRET_KEY_FILE=str(path))["SECRET_KEY"] == "a key of some length"
+
+    def test_a_folder_that_cannot_be_written_is_told(self, tmp_path):
+        (tmp_path / "file").touch()
+        with pytest.raises(config.StartError, match="POSTING_SECRET_KEY"):
+            config._key_made_once(tmp_path / "file" / "secret_key")
+
+    def test_tests_leave_no_key_behind(self, monkeypatch):
+        monkeypatch.setattr(config, "_key_made_once", lambda _: pytest.fail("made a key"))
+        assert loaded()["SECRET_KEY"] != loaded()["SECRET_KEY"]
+
+
+def test_nothing_else_reads_the_environment():
+    modules = Path(config.__file__).parent.rglob("*.py")
+    assert [path.name for path in modules if "os.environ" in path.read_text()] == ["config.py"]
