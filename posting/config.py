@@ -141,6 +141,9 @@ def load(app: Flask, given: Mapping[str, Any]) -> None:
     app.config.update({name: value for name, value in given.items() if name not in names})
     for setting in SETTINGS:
         app.config[setting.name] = _value(setting, given)
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in names:
+            app.logger.warning("%s is not a setting and has no effect.", name)
     if app.testing and not _is_set("PASSWORD_HASH", given):
         app.config["PASSWORD_HASH"] = CHEAP_PASSWORD_HASH
     app.config["SECRET_KEY"] = _secret_key(app)

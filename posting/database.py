@@ -12,6 +12,8 @@ from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import event
 from sqlalchemy.orm import DeclarativeBase, registry
 
+from posting.config import StartError
+
 ID_LENGTH = 21
 ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
 ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
@@ -85,7 +87,21 @@ def now() -> datetime:
 
 
 def init_app(app: Flask) -> None:
-    """Open the configured database for `app`; no connection is made yet."""
+    """Open the configured database for `app`; no connection is made yet.
+
+    Error: StartError when the URL, its driver or the folder of an SQLite file is not usable.
+    """
+    try:
+        _open(app)
+    except ModuleNotFoundError as error:
+        raise StartError(f"{error}. For Postgres install: pip install 'psycopg[binary]'") from None
+    except (sa.exc.ArgumentError, ValueError, OSError) as error:
+        raise StartError(f"POSTING_DATABASE_URL cannot be used: {error}") from None
+    app.before_request(_end_transaction)
+    app.teardown_request(_end_transaction)
+
+
+def _open(app: Flask) -> None:
     url = sa.make_url(app.config["DATABASE_URL"])
     app.config["SQLALCHEMY_DATABASE_URI"] = url
     in_memory = url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}
@@ -103,6 +119,12 @@ def init_app(app: Flask) -> None:
         if db.engine.dialect.name == "sqlite":
             event.listen(db.engine, "connect", _set_up_sqlite)
             event.listen(db.engine, "begin", _begin_sqlite)
+
+
+def _end_transaction(_: BaseException | None = None) -> None:
+    """Give each request its own transaction, also within a test's longer-lived app context."""
+    if db.session.registry.has():
+        db.session.rollback()
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:

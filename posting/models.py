@@ -1,5 +1,6 @@
 """What is stored, the rules that a reader asks of it, and the selects that views page through."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -121,7 +122,12 @@ class Post(Base):
         return statement if author_id is None else statement.where(Post.author_id == author_id)
 
     @staticmethod
-    def brief(row: sa.Row[*tuple[Any, ...]]) -> dict[str, Any]:
+    def whole(post_id: str) -> sa.Select[*tuple[Any, ...]]:
+        """Select what `briefs` does of one post, and its content and version behind that."""
+        return Post.briefs().add_columns(Post.content, Post.version).where(Post.id == post_id)
+
+    @staticmethod
+    def brief(row: Sequence[Any]) -> dict[str, Any]:
         """Turn one row of `briefs` into the plain form that the schema reads fastest."""
         post_id, title, comment_count, created_at, updated_at, author_id, username, name = row
         return {

@@ -15,7 +15,7 @@ from typing import Any
 
 import flask_login
 import sqlalchemy as sa
-from flask import Flask, Request, Response, current_app, request
+from flask import Flask, Request, Response, current_app, g, request
 from flask.sessions import SessionInterface, SessionMixin
 from sqlalchemy.orm import contains_eager
 from werkzeug.exceptions import Conflict, NotFound
@@ -61,8 +61,14 @@ def init_app(app: Flask) -> None:
     manager.session_protection = None
     manager.request_loader(_load_caller)
     manager.init_app(app, add_context_processor=False)
+    app.before_request(_forget_caller)
     app.register_error_handler(sa.exc.IntegrityError, _refers_to_nothing)
     _dummy_hash(app.config["PASSWORD_HASH"])
+
+
+def _forget_caller() -> None:
+    """Ask anew who is asking, also within a test's longer-lived app context."""
+    g.pop("_login_user", None)
 
 
 def signed_in(view: View) -> View:

@@ -132,9 +132,10 @@ def test_a_moderator_deletes_and_others_do_not(bob, moderator, post):
     assert moderator.delete(path(post)).status_code == 204
 
 
-@pytest.mark.parametrize("method", ["get", "patch", "delete"])
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 def test_an_unknown_post_is_404(alice, method):
-    problem(getattr(alice, method)(UNKNOWN, **({"json": {}} if method == "patch" else {})), 404)
+    answer = alice.open(UNKNOWN, method=method, json={} if method == "PATCH" else None)
+    assert problem(answer, 404)["detail"] == "There is no such post."
 
 
 @pytest.mark.parametrize(

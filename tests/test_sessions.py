@@ -210,3 +210,12 @@ class TestSessions:
         problem(bob.delete(f"/sessions/{own['id']}"), 404)
         assert alice.get("/users/me").status_code == 200
         assert faults(bob.delete("/sessions/short")) == {"id"}
+
+
+def test_an_app_context_around_requests_does_not_mix_up_callers(app, alice, bob, anonymous):
+    with app.app_context():
+        user = db.session.scalar(sa.select(User).filter_by(username="bob"))  # opens a transaction
+        assert alice.get("/users/me").json == alice.user
+        assert bob.patch(f"/users/{user.id}", json={"bio": "Hello."}).status_code == 200
+        problem(anonymous.get("/users/me"), 401)
+        assert user.bio == "Hello."

@@ -13,6 +13,13 @@ from posting.protocol.preconditions import IfMatch, require_match, versioned
 from posting.protocol.urls import external_url
 from posting.sessions import current_user, signed_in
 
+
+class NoSuchPost(NotFound):
+    """No post has this id."""
+
+    description = "There is no such post."
+
+
 posts = Blueprint("posts", __name__, description="What the community writes")
 
 
@@ -45,8 +52,11 @@ def create_post(fields: dict[str, Any]) -> Any:
 @posts.response(200, schemas.Post)
 def get_post(id: str) -> Any:
     """Read a post."""
-    post = _find(id)
-    return post, versioned(post.version)
+    row = db.session.execute(Post.whole(id)).one_or_none()
+    if row is None:
+        raise NoSuchPost
+    *brief, content, version = row
+    return Post.brief(brief) | {"content": content}, versioned(version)
 
 
 @posts.patch("/posts/<nanoid:id>")
@@ -57,7 +67,7 @@ def get_post(id: str) -> Any:
 @posts.response(200, schemas.Post, headers={"ETag": "ETag"})
 def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
     """Edit a post of one's own."""
-    post = _find(id, for_update={"key_share": True})
+    post = _locked(id)
     if not post.editable_by(current_user()):
         raise Forbidden("Only its author may edit a post.")
     require_match(condition, post.version)
@@ -74,7 +84,7 @@ def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> An
 @posts.response(204)
 def delete_post(condition: dict[str, str], id: str) -> Any:
     """Delete a post of one's own, or any post as a moderator."""
-    post = _find(id, for_update=True)
+    post = _locked(id)
     if not post.deletable_by(current_user()):
         raise Forbidden("Only its author or a moderator may delete a post.")
     require_match(condition, post.version)
@@ -82,9 +92,9 @@ def delete_post(condition: dict[str, str], id: str) -> Any:
     db.session.commit()
 
 
-def _find(id: str, for_update: Any = None) -> Post:
-    """Return the post; when it is to be changed, locked until the commit."""
-    post = db.session.get(Post, id, with_for_update=for_update)
+def _locked(id: str) -> Post:
+    """Return the post, which nobody else can change until the commit."""
+    post = db.session.get(Post, id, with_for_update=True)
     if post is None:
-        raise NotFound("There is no such post.")
+        raise NoSuchPost
     return post

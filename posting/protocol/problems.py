@@ -12,6 +12,7 @@ from werkzeug.exceptions import (
     ServiceUnavailable,
     Unauthorized,
     UnprocessableEntity,
+    default_exceptions,
 )
 
 from posting.database import db
@@ -96,8 +97,8 @@ def respond(error: HTTPException) -> Response:
     if error.code is None or error.code < 400:
         return current_app.make_response(error.get_response())
     detail = getattr(error, "description", None) or ""
-    if detail == type(error).description and error.code in DETAILS:
-        detail = DETAILS[error.code]
+    if detail == default_exceptions[error.code].description:
+        detail = DETAILS.get(error.code, detail)
     problem = {
         "type": "about:blank",
         "title": HTTPStatus(error.code).phrase,
