@@ -47,9 +47,8 @@ def get_openapi() -> Any:
     return jsonify(current_app.extensions["posting.api"].document())
 
 
-@system.get("/")
+@system.get("/", documented=False)
 @public
-@system.response(302, description="See the docs page", headers={"Location": "Location"})
 def get_root() -> Any:
     """Redirect to the docs page."""
     return redirect(external_url("system.show_docs"))

@@ -120,9 +120,9 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         inputs = info.get("arguments", {}).get("parameters", [])
         taken = {parameter["in"] for parameter in inputs}
         reads = method == "get"
-        statuses = {500, 503}
+        statuses = {400, 500, 503}
         if "json" in taken:
-            statuses |= {400, 413, 415}
+            statuses |= {413, 415}
             content = doc["requestBody"]["content"]
             if method == "patch":
                 for media_type in bodies.PATCH_TYPES:
@@ -164,6 +164,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
             app,
             spec_kwargs={
                 "marshmallow_plugin": plugin,
+                "servers": [{"url": "/"}],
                 "info": {
                     "description": DESCRIPTION,
                     "license": {"name": "MIT", "identifier": "MIT"},
@@ -199,6 +200,12 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
 
     def handle_http_exception(self, error: Any) -> Any:
         return problems.respond(error)
+
+    def _register_etag_headers(self) -> None:
+        pass  # ours are in HEADERS
+
+    def _register_pagination_header(self) -> None:
+        pass  # ours is Link
 
     def _register_responses(self) -> None:
         for status in CONVENTIONAL_PROBLEMS:

@@ -34,7 +34,7 @@ class IdConverter(BaseConverter):
 
 def public(view: View) -> View:
     """Let everyone ask, whoever they are."""
-    return grant(view, anyone)
+    return grant(view, anyone, security=[])
 
 
 def anyone() -> None:
@@ -90,9 +90,11 @@ class Blueprint(openapi.DocumentedBlueprint):
     ) -> None:
         if not hasattr(view_func, "access"):
             raise TypeError(f"{view_func} declares no access rule")
-        super().add_url_rule(rule, endpoint, _operation(view_func), *args, **options)
+        name = endpoint or view_func.__name__
+        operation = self.doc(operationId=name)(_operation(view_func))
+        super().add_url_rule(rule, name, operation, *args, **options)
         if not documented:
-            del self._docs[endpoint or view_func.__name__]
+            del self._docs[name]
 
 
 def _operation(view: Callable[..., Any]) -> Callable[..., Any]:
