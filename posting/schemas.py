@@ -64,6 +64,13 @@ class Input(Schema):
         unknown = RAISE
 
 
+class Output(Schema):
+    """A body that always has all of its fields."""
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
+        field_obj.required = True
+
+
 def not_blank(value: str) -> None:
     if not value.strip():
         raise ValidationError("Must not be blank.")
@@ -107,7 +114,7 @@ def long_enough(password: str) -> None:
         raise ValidationError(f"Must have at least {least} characters.")
 
 
-class Author(Schema):
+class Author(Output):
     """Who wrote something, in short."""
 
     id = Identifier()
@@ -173,7 +180,7 @@ class ProfileChange(Profile):
     )
 
 
-class User(Schema):
+class User(Output):
     """An account, as everyone sees it."""
 
     id = Identifier()
@@ -194,7 +201,7 @@ class DeletionQuery(Input):
     )
 
 
-class Session(Schema):
+class Session(Output):
     """A sign-in of the user who asks."""
 
     id = Identifier()
@@ -239,7 +246,7 @@ class PostInput(Input):
     )
 
 
-class PostBrief(Schema):
+class PostBrief(Output):
     """A post as lists show it."""
 
     id = Identifier()
@@ -258,7 +265,7 @@ class Post(PostBrief):
     content = fields.String(metadata=described("They *weave* algebra."))
 
 
-class Health(Schema):
+class Health(Output):
     """That all is well."""
 
     status = fields.String(required=True, metadata=described("ok"))

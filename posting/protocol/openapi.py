@@ -117,19 +117,18 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     ) -> dict[str, Any]:
         responses = doc["responses"]
         parameters = doc.setdefault("parameters", [])
-        inputs = info.get("arguments", {}).get("parameters", [])
-        taken = {parameter["in"] for parameter in inputs}
+        taken = {parameter["in"] for parameter in info.get("arguments", {}).get("parameters", [])}
         reads = method == "get"
         statuses = {400, 500, 503}
-        if "json" in taken:
-            statuses |= {413, 415}
+        if "requestBody" in doc:
+            statuses |= {413, 415, 422}
             content = doc["requestBody"]["content"]
             if method == "patch":
                 for media_type in bodies.PATCH_TYPES:
                     content[media_type] = content["application/json"]
         for redundant in (422, "default"):
             responses.pop(redundant, None)
-        if inputs and taken != {"headers"}:
+        if "query" in taken:
             statuses.add(422)
         if "headers" in taken:
             statuses.add(412)
@@ -226,4 +225,4 @@ def _schema_name(schema: Any) -> str:
         return schema
     name = (schema if isinstance(schema, type) else type(schema)).__name__
     partial = isinstance(schema, Schema) and schema.partial
-    return f"{name.removesuffix('Input')}Change" if partial else name
+    return f"{name.removesuffix('Input').removesuffix('Change')}Change" if partial else name

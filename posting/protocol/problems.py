@@ -37,8 +37,12 @@ class ProblemError(Schema):
     pointer = fields.String(
         metadata={"description": "JSON Pointer into the body (RFC 6901)", "examples": ["/title"]}
     )
-    parameter = fields.String(metadata={"description": "Query or path parameter"})
-    header = fields.String(metadata={"description": "Request header"})
+    parameter = fields.String(
+        metadata={"description": "Query or path parameter", "examples": ["limit"]}
+    )
+    header = fields.String(
+        metadata={"description": "Request header", "examples": ["Idempotency-Key"]}
+    )
 
 
 class Problem(Schema):
