@@ -15,6 +15,8 @@ from posting.database import ID_PATTERN, ID_RULE
 EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
 PASSWORD_MOST = 256
+_LINE = r"[^\u0000\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+ONE_LINE_PATTERN = rf"^{_LINE}*(?!\s){_LINE}+$"
 USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"
 RESERVED_USERNAMES = frozenset(
     "admin administrator anonymous api deleted everyone guest help info me mod moderator nobody "
@@ -28,7 +30,14 @@ def described(example: Any, text: str | None = None) -> dict[str, Any]:
 
 
 class String(fields.String):
-    """Text that both databases and UTF-8 can hold: no U+0000 and no lone surrogates."""
+    """Text that both databases and UTF-8 can hold: no U+0000 and no lone surrogates.
+
+    `pattern` documents a narrower rule that validators check.
+    """
+
+    def __init__(self, *, pattern: str = r"^[^\u0000]*$", **kwargs: Any) -> None:
+        kwargs["metadata"] = {"pattern": pattern} | kwargs.get("metadata", {})
+        super().__init__(**kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = str(super()._deserialize(value, attr, data, **kwargs))
@@ -45,7 +54,8 @@ class Identifier(String):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
             validate=Regexp(ID_PATTERN.removesuffix("$") + r"\Z", error=ID_RULE),
-            metadata={"pattern": ID_PATTERN} | described(EXAMPLE_ID),
+            pattern=ID_PATTERN,
+            metadata=described(EXAMPLE_ID),
             **kwargs,
         )
 
@@ -146,7 +156,8 @@ class Profile(Input):
             ),
             not_reserved,
         ],
-        metadata={"pattern": USERNAME_PATTERN} | described("ada"),
+        pattern=USERNAME_PATTERN,
+        metadata=described("ada"),
     )
     password = NewPassword(required=True)
     display_name = String(
@@ -237,11 +248,13 @@ class PostInput(Input):
     title = String(
         required=True,
         validate=[Length(1, 200), not_blank, one_line],
+        pattern=ONE_LINE_PATTERN,
         metadata=described("On engines", "One line, not blank."),
     )
     content = String(
         required=True,
         validate=[Length(1, 100_000), not_blank],
+        pattern=r"^[^\u0000]*[^\s\u0000][^\u0000]*$",
         metadata=described("They *weave* algebra.", "Plain text, Markdown by custom; not blank."),
     )
 

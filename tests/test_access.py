@@ -36,7 +36,7 @@ MATRIX = {
 }
 NAMES = {
     "/posts/<nanoid:id>": "/posts/{post}",
-    "/users/<nanoid:id>": "/users/{user}",
+    '/users/<nanoid("me"):id>': "/users/{user}",
     "/sessions/<nanoid:id>": "/sessions/{session}",
     "/docs/<path:filename>": "/docs/{file}",
     "/static/<path:filename>": "/static/{file}",

@@ -24,7 +24,7 @@ def get_me() -> Any:
     return current_user()
 
 
-@users.get("/users/<nanoid:id>")
+@users.get('/users/<nanoid("me"):id>')
 @public
 @users.answers(404, 422)
 @users.response(200, schemas.User)
@@ -33,7 +33,7 @@ def get_user(id: str) -> Any:
     return _find(id)
 
 
-@users.patch("/users/<nanoid:id>")
+@users.patch('/users/<nanoid("me"):id>')
 @signed_in
 @users.arguments(schemas.ProfileChange(partial=True))
 @users.answers(403, 404, 409)
@@ -54,7 +54,7 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
     return user
 
 
-@users.delete("/users/<nanoid:id>")
+@users.delete('/users/<nanoid("me"):id>')
 @signed_in
 @users.arguments(schemas.DeletionQuery, location="query")
 @users.answers(403, 404)

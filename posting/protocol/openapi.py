@@ -176,7 +176,8 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
                 {"minLength": least} if isinstance(field, schemas.NewPassword) else {}
             )
         )
-        self.register_converter(path_converter, lambda _: {"type": "string", "pattern": ID_PATTERN})
+        identifier = {"type": "string", "pattern": ID_PATTERN, "examples": [schemas.EXAMPLE_ID]}
+        self.register_converter(path_converter, lambda _: dict(identifier))
         for name, header in HEADERS.items():
             self.spec.components.header(name, header)
         self.spec.components.security_scheme(

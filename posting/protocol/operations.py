@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import flask_smorest
 from flask import request
 from marshmallow import Schema, ValidationError
-from werkzeug.routing import BaseConverter
+from werkzeug.routing import BaseConverter, Map
 
 from posting.database import ID_PATTERN, ID_RULE
 from posting.protocol import bodies, openapi
@@ -29,7 +29,14 @@ class Decorator(Protocol):
 
 
 class IdConverter(BaseConverter):
-    """A path segment that should be an identifier; whether it is one is input, not routing."""
+    """A path segment that should be an identifier; whether it is one is input, not routing.
+
+    `<nanoid("me"):id>` leaves the segment `me` to another route.
+    """
+
+    def __init__(self, url_map: Map, but: str = "") -> None:
+        super().__init__(url_map)
+        self.regex = rf"(?!{but}$)[^/]+"
 
 
 def public(view: View) -> View:
