@@ -1,0 +1,92 @@
+"""A real gunicorn, as shipped, on a fresh database of the engine under test."""
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import requests
+from conftest import POSTGRES, upgrade
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass
+class Server:
+    """A running server: where it answers, its process, and what it has logged."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+def free_port() -> int:
+    """Return a port below the ephemeral ones, which could connect to themselves."""
+    while True:
+        port = random.randint(20_000, 32_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return port
+
+
+@pytest.fixture
+def fresh_url(tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database: one that migrates itself, or a Postgres one made current."""
+    if not POSTGRES:
+        yield f"sqlite:///{tmp_path / 'posting.db'}"
+        return
+    name = f"posting_live_{os.getpid()}_{random.getrandbits(32)}"
+    with psycopg.connect(POSTGRES, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        url = POSTGRES.rpartition("/")[0] + f"/{name}"
+        upgrade(url)
+        yield url
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Start servers on the fresh database; none of them may log a traceback."""
+    servers: list[Server] = []
+
+    def serve(**environment: Any) -> Server:
+        port = free_port()
+        log = tmp_path / f"gunicorn-{port}.log"
+        settings = {
+            "POSTING_DATABASE_URL": fresh_url,
+            "POSTING_SECRET_KEY": "only for live tests",
+            "POSTING_PASSWORD_HASH": "scrypt:128:8:1",
+            "PORT": str(port),
+        }
+        with log.open("wb") as stderr:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "wsgi:app"],
+                cwd=ROOT,
+                env=os.environ | settings | environment,
+                stderr=stderr,
+            )
+        server = Server(f"http://127.0.0.1:{port}", process, log)
+        servers.append(server)
+        for _ in range(200):
+            assert process.poll() is None, log.read_text()
+            try:
+                requests.get(f"{server.url}/readyz", timeout=5).raise_for_status()
+            except requests.RequestException:
+                time.sleep(0.05)
+            else:
+                return server
+        raise AssertionError(log.read_text())
+
+    yield serve
+    for server in servers:
+        server.process.terminate()
+        server.process.wait(10)
+        assert "Traceback" not in server.log.read_text()

@@ -1,0 +1,116 @@
+"""The documents name all that there is, and what they show is true."""
+
+import os
+import re
+import subprocess
+import sys
+from configparser import ConfigParser
+from pathlib import Path
+
+import click
+import pytest
+
+from posting import config
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OWN_COMMANDS = {"demo", "users"}
+
+
+def table_rows(text):
+    return {
+        cells[1].strip("` "): [cell.strip() for cell in cells[2:-1]]
+        for line in text.splitlines()
+        if len(cells := re.split(r"(?<!\\)\|", line)) > 3
+    }
+
+
+@pytest.mark.parametrize("setting", config.SETTINGS, ids=lambda setting: setting.name)
+def test_every_setting_has_its_row(setting):
+    default, meaning = table_rows(README)[config.PREFIX + setting.name]
+    assert meaning
+    if setting.default and setting.name not in {"DATABASE_URL"}:
+        assert default == f"`{setting.default}`"
+
+
+def test_no_setting_is_made_up():
+    named = set(re.findall(r"POSTING_([A-Z_]+[A-Z])", " ".join(map(Path.read_text, DOCUMENTS))))
+    assert named == {setting.name for setting in config.SETTINGS}
+
+
+def test_every_endpoint_has_its_row(app):
+    endpoints = {
+        f"{method} {re.sub('<[^<>]*:id>', '{id}', rule.rule)}"
+        for rule in app.url_map.iter_rules()
+        if "filename" not in rule.arguments
+        for method in rule.methods - {"HEAD", "OPTIONS"}
+    }
+    rows = {row for row in table_rows(README) if re.match("[A-Z]+ /", row)}
+    assert rows == endpoints
+    interface = (ROOT / "docs" / "interface.md").read_text()
+    for endpoint in endpoints:
+        assert f"`{endpoint}`" in interface
+
+
+def test_every_command_has_its_row(app):
+    def names(command, prefix):
+        if isinstance(command, click.Group):
+            for name, child in command.commands.items():
+                yield from names(child, f"{prefix} {name}")
+        else:
+            yield prefix
+
+    rows = " ".join(table_rows(README))
+    for name in OWN_COMMANDS:
+        for command in names(app.cli.commands[name], f"flask {name}"):
+            assert command in rows
+
+
+def test_every_make_target_says_what_it_does():
+    makefile = (ROOT / "Makefile").read_text()
+    [phony] = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    documented = re.findall(r"^([a-z-]+):.* ## ", makefile, re.MULTILINE)
+    assert sorted(documented) == sorted(phony.split())
+
+
+def test_every_dependency_has_its_reason():
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    lines = setup["options"]["install_requires"] + "".join(setup["options.extras_require"].values())
+    design = (ROOT / "docs" / "design.md").read_text().lower()
+    for name in re.findall(r"^[a-z0-9-]+", lines, re.MULTILINE):
+        assert f"`{name}`" in design, name
+
+
+def test_every_dependency_is_locked():
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    locked = (ROOT / "requirements.txt").read_text()
+    for name in re.findall(r"^[a-z0-9-]+", setup["options"]["install_requires"], re.MULTILINE):
+        assert f"{name}==" in locked
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document):
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
+        assert (document.parent / link).exists(), link
+
+
+def test_the_fixture_for_other_peoples_tests_works_as_written(tmp_path):
+    [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "test_example.py").write_text(example)
+    environment = {name: value for name, value in os.environ.items() if "POSTING" not in name}
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path],
+        cwd=tmp_path,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 passed" in result.stdout, result.stdout + result.stderr
+
+
+def test_the_version_is_in_the_changelog():
+    assert f"\n## {config.VERSION}" in (ROOT / "CHANGELOG.md").read_text()
