@@ -234,7 +234,8 @@ def _refers_to_nothing(error: sa.exc.IntegrityError) -> Response:
     if "foreign key" not in str(error.orig).lower():
         raise error
     db.session.rollback()
-    asker_remains = db.session.get(models.User, current_user().id, populate_existing=True)
+    asker = sa.inspect(current_user()).identity  # its attributes are gone with the row
+    asker_remains = db.session.get(models.User, asker, populate_existing=True)
     return respond(NotFound("It refers to something gone.") if asker_remains else NotSignedIn())
 
 

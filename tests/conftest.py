@@ -1,9 +1,11 @@
 """One app a process, on the engine of TEST_DATABASE_URL and emptied for each test; the cast."""
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +34,33 @@ class Client(FlaskClient):
         return response.json
 
 
-@pytest.fixture(scope="session")
-def database_url(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
-    """The URL of a database of this process's own."""
+@contextmanager
+def empty_database(folder: Path) -> Iterator[str]:
+    """Yield the URL of an empty database: in `folder`, or on the server under test."""
     if not POSTGRES:
-        yield f"sqlite:///{tmp_path_factory.mktemp('database') / 'posting.db'}"
+        yield f"sqlite:///{folder / 'posting.db'}"
         return
-    name = f"posting_test_{os.getpid()}_{worker_id}"
+    name = f"posting_test_{secrets.token_hex(8)}"
     with psycopg.connect(POSTGRES, autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}")
-        yield POSTGRES.rpartition("/")[0] + f"/{name}"
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        try:
+            yield POSTGRES.rpartition("/")[0] + f"/{name}"
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def database_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a database of this process's own."""
+    with empty_database(tmp_path_factory.mktemp("database")) as url:
+        yield url
+
+
+@pytest.fixture
+def empty_url(tmp_path: Path) -> Iterator[str]:
+    """The URL of a database of this test's own, without any tables."""
+    with empty_database(tmp_path) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

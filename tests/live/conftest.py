@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import requests
 from conftest import POSTGRES, upgrade
@@ -38,18 +37,11 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def fresh_url(tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database: one that migrates itself, or a Postgres one made current."""
-    if not POSTGRES:
-        yield f"sqlite:///{tmp_path / 'posting.db'}"
-        return
-    name = f"posting_live_{os.getpid()}_{random.getrandbits(32)}"
-    with psycopg.connect(POSTGRES, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        url = POSTGRES.rpartition("/")[0] + f"/{name}"
-        upgrade(url)
-        yield url
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def fresh_url(empty_url: str) -> str:
+    """The URL of a database without any rows: one that migrates itself, or a Postgres one."""
+    if POSTGRES:
+        upgrade(empty_url)
+    return empty_url
 
 
 @pytest.fixture

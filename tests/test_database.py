@@ -1,0 +1,295 @@
+"""What connections are told, which locks a request takes, and which indexes it walks."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+import sqlalchemy as sa
+from asserts import problem
+from conftest import PASSWORD, POSTGRES
+
+from posting import sessions
+from posting.database import UtcDateTime, db, new_id, now, violated_constraint
+from posting.models import Post, Session, User
+from posting.protocol import bodies
+
+on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="asks SQLite")
+on_postgres = pytest.mark.skipif(not POSTGRES, reason="asks Postgres")
+
+
+@pytest.fixture
+def statements(app):
+    """The SQL statements sent since the list was last cleared."""
+    sent = []
+
+    def note(_connection, _cursor, statement, *_):
+        sent.append(statement)
+
+    with app.app_context():
+        engine = db.engine
+    sa.event.listen(engine, "before_cursor_execute", note)
+    yield sent
+    sa.event.remove(engine, "before_cursor_execute", note)
+
+
+def queries(statements):
+    return [sql for sql in statements if not sql.startswith(("BEGIN", "PRAGMA"))]
+
+
+@on_sqlite
+def test_sqlite_is_told_what_keeps_data_safe(app):
+    expected = {
+        "busy_timeout": 5000,
+        "journal_mode": "wal",
+        "synchronous": 2,  # FULL
+        "foreign_keys": 1,
+        "journal_size_limit": 67108864,
+        "cache_size": -16000,
+        "mmap_size": 0,
+        "trusted_schema": 0,
+    }
+    with app.app_context(), db.engine.connect() as connection:
+        found = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in expected
+        }
+        version = connection.exec_driver_sql("SELECT sqlite_version()").scalar_one()
+    assert found == expected
+    assert tuple(map(int, version.split("."))) >= (3, 51, 3)
+
+
+@on_postgres
+def test_postgres_is_told_not_to_wait_forever(app):
+    with app.app_context(), db.engine.connect() as connection:
+        for name, value in {
+            "statement_timeout": "30s",
+            "lock_timeout": "5s",
+            "idle_in_transaction_session_timeout": "1min",
+        }.items():
+            assert connection.exec_driver_sql(f"SHOW {name}").scalar_one() == value
+
+
+def test_the_pool_is_as_large_as_it_says(app):
+    with app.app_context():
+        pool = db.engine.pool
+    assert (pool.size(), pool._max_overflow, pool._timeout) == (8, 0, 5)
+    assert pool._pre_ping == bool(POSTGRES)
+
+
+@on_sqlite
+def test_reading_goes_on_beside_a_writer_and_writing_waits(app, alice, post):
+    """A writer that does not end holds the lock: reads answer, writes are told to come back."""
+
+    def hurry(connection, *_):
+        connection.execute("PRAGMA busy_timeout=10")
+
+    with app.app_context():
+        engine = db.engine
+    sa.event.listen(engine, "checkout", hurry)
+    try:
+        with engine.begin() as writer:
+            writer.execute(sa.update(User).values(bio="x"))
+            assert alice.get("/posts").status_code == 200
+            assert alice.get("/users/me").json["bio"] is None
+            answer = alice.post("/posts", json={"title": "a", "content": "b"})
+            problem(answer, 503)
+            assert answer.headers["Retry-After"] == "1"
+    finally:
+        sa.event.remove(engine, "checkout", hurry)
+    assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
+
+
+@on_sqlite
+def test_transactions_begin_as_what_they_will_be(alice, post, statements):
+    alice.get("/users/me")
+    assert [sql for sql in statements if sql.startswith("BEGIN")] == ["BEGIN"]
+    statements.clear()
+    alice.patch(f"/posts/{post['id']}", json={"title": "b"})
+    assert [sql for sql in statements if sql.startswith("BEGIN")] == ["BEGIN", "BEGIN IMMEDIATE"]
+
+
+class TestNoLockIsHeld:
+    @pytest.fixture
+    def write_elsewhere(self, app):
+        def write():
+            with db.engine.begin() as connection:
+                connection.execute(sa.update(User).values(bio="written meanwhile"))
+
+        return write
+
+    def test_while_a_password_is_hashed(self, app, alice, write_elsewhere, monkeypatch):
+        for name in ("generate_password_hash", "check_password_hash"):
+            real = getattr(sessions, name)
+
+            def slow(*arguments, real=real):
+                write_elsewhere()
+                return real(*arguments)
+
+            monkeypatch.setattr(sessions, name, slow)
+        credentials = {"username": "alice", "password": PASSWORD}
+        assert app.test_client().post("/signin", json=credentials).status_code == 200
+        change = {"password": "another walk by the sea", "current_password": PASSWORD}
+        assert alice.patch(f"/users/{alice.user['id']}", json=change).status_code == 200
+        assert alice.get("/users/me").json["bio"] == "written meanwhile"
+
+    def test_while_a_body_arrives(self, alice, post, write_elsewhere, monkeypatch):
+        def slow(data):
+            write_elsewhere()
+            return parse(data)
+
+        parse = bodies.parse
+        monkeypatch.setattr(bodies, "parse", slow)
+        assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
+
+
+def test_moments_come_back_as_they_went(app):
+    kind, sample = UtcDateTime(), datetime(2026, 11, 21, 9, 30, 0, 125000, UTC)
+    elsewhere = sample.astimezone(timezone(timedelta(hours=-8)))
+    with app.app_context():
+        for moment in (sample, elsewhere):
+            found = db.session.scalar(sa.select(sa.literal(moment, kind)))
+            assert found == sample
+            assert found.tzinfo is UTC
+    assert now().microsecond % 1000 == 0
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        User(username="ab", password_hash="x"),
+        User(username="x" * 33, password_hash="x"),
+        User(username="abc", password_hash="x", bio="x" * 501),
+        User(username="abc", password_hash="x", display_name="x" * 65),
+        User(username="abc", password_hash="x", role="king"),
+        Post(title="", content="x"),
+        Post(title="x" * 201, content="x"),
+        Post(title="x", content=""),
+        Post(title="x", content="x" * 100_001),
+        Post(title="x", content="x", comment_count=-1),
+        Post(title="x", content="x", author_id="a" * 21),
+        Session(user_id="a" * 21, token_hash="x", user_agent=""),
+    ],
+    ids=range(12),
+)
+def test_both_databases_refuse_what_breaks_a_rule(app, row):
+    with app.app_context():
+        db.session.merge(row)
+        with pytest.raises((sa.exc.IntegrityError, sa.exc.DataError)):
+            db.session.flush()
+
+
+def test_the_constraint_that_a_name_breaks_is_told(app, alice):
+    with app.app_context():
+        db.session.add(User(username="ALICE", password_hash="x"))
+        with pytest.raises(sa.exc.IntegrityError) as error:
+            db.session.flush()
+        assert violated_constraint(error.value) == "uq_users_username"
+        db.session.rollback()
+        db.session.add(Post(title="x", content="x", author_id="a" * 21))
+        with pytest.raises(sa.exc.IntegrityError) as error:
+            db.session.flush()
+        assert violated_constraint(error.value) == ""
+
+
+class TestQueries:
+    @pytest.fixture(autouse=True)
+    def _many_rows(self, app, alice):
+        """Enough rows that an index is worth it, in the planner's eyes too."""
+        with app.app_context():
+            authors = [alice.user["id"], *(new_id() for _ in range(99))]
+            people = [
+                {"id": author, "username": f"user-{number}", "password_hash": "x"}
+                for number, author in enumerate(authors)
+            ]
+            db.session.execute(sa.insert(User), people[1:])
+            db.session.execute(
+                sa.insert(Post),
+                [
+                    {
+                        "id": new_id(),
+                        "author_id": authors[number % 100],
+                        "title": "x",
+                        "content": "x",
+                        "version": 1,
+                        "created_at": now() + timedelta(milliseconds=number),
+                    }
+                    for number in range(2000)
+                ],
+            )
+            db.session.commit()
+            if POSTGRES:
+                db.session.execute(sa.text("ANALYZE"))
+                db.session.commit()
+
+    @pytest.fixture
+    def plan(self, app, monkeypatch):
+        """Return how the database would run the queries of a request, as text."""
+
+        def plan(client, url):
+            seen = []
+
+            def explain(connection, cursor, statement, parameters, *_):
+                if statement.startswith("SELECT"):
+                    prefix = "EXPLAIN " if POSTGRES else "EXPLAIN QUERY PLAN "
+                    inner = connection.connection.cursor()
+                    inner.execute(prefix + statement, parameters)
+                    seen.append("\n".join(str(row) for row in inner.fetchall()))
+
+            with app.app_context():
+                engine = db.engine
+            sa.event.listen(engine, "before_cursor_execute", explain)
+            try:
+                assert client.get(url).status_code == 200
+            finally:
+                sa.event.remove(engine, "before_cursor_execute", explain)
+            return "\n".join(seen)
+
+        return plan
+
+    def lists(self, anonymous, alice):
+        for url in ("/posts?limit=5", f"/posts?limit=5&author={alice.user['id']}"):
+            yield url
+            link = anonymous.get(url).headers["Link"]
+            yield re.search("<(.*)>", link)[1]
+
+    def test_lists_walk_an_index(self, plan, anonymous, alice):
+        for url in self.lists(anonymous, alice):
+            text = plan(anonymous, url)
+            index = "author_id_created_at_id" if "author=" in url else "ix_posts_created_at_id"
+            assert index in text, text
+            assert "Sort" not in text, text
+            assert "TEMP B-TREE" not in text, text
+            assert "Seq Scan on posts" not in text, text
+            assert not re.search(r"SCAN posts(?! USING INDEX)", text), text
+
+    def test_lists_read_no_content(self, anonymous, alice, statements):
+        for url in self.lists(anonymous, alice):
+            statements.clear()
+            anonymous.get(url)
+            [statement] = queries(statements)
+            assert "content" not in statement
+            assert "count(" not in statement.lower()
+
+    @pytest.mark.parametrize(
+        ("url", "anonymous_queries", "signed_in_queries"),
+        [
+            ("/posts", 1, 1),
+            ("/posts/{post}", 1, 1),
+            ("/users/me", 0, 1),
+            ("/sessions", 0, 2),
+            ("/openapi.json", 0, 0),
+        ],
+    )
+    def test_no_query_is_made_in_vain(
+        self, request, statements, url, anonymous_queries, signed_in_queries
+    ):
+        post, anonymous, alice = map(request.getfixturevalue, ("post", "anonymous", "alice"))
+        for client, count in ((anonymous, anonymous_queries), (alice, signed_in_queries)):
+            statements.clear()
+            client.get(url.format(post=post["id"]))
+            assert len(queries(statements)) == count, statements
+
+    def test_who_asks_is_found_by_index(self, plan, alice):
+        text = plan(alice, "/users/me")
+        if not POSTGRES:  # with so few sessions Postgres rightly reads them all
+            assert "sqlite_autoindex_sessions" in text
+            assert "SCAN" not in text
