@@ -24,7 +24,7 @@ from werkzeug.security import check_password_hash, generate_password_hash
 from posting import models
 from posting.database import SAFE_METHODS, begin, db, now, violated_constraint
 from posting.protocol.operations import View, grant
-from posting.protocol.problems import NotSignedIn, respond
+from posting.protocol.problems import NotSignedIn, component, respond
 
 # last_seen_at is written at most this often, so that reading stays reading.
 SEEN_EXACT_TO = models.SESSION_IDLE / 720
@@ -73,7 +73,7 @@ def _forget_caller() -> None:
 
 def signed_in(view: View) -> View:
     """Let only those ask who come with a living session."""
-    documentation = {"security": [{"session": []}], "responses": {"401": "UNAUTHORIZED"}}
+    documentation = {"security": [{"session": []}], "responses": {"401": component(401)}}
     return grant(view, _require_caller, **documentation)
 
 

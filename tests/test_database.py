@@ -95,6 +95,7 @@ def test_reading_goes_on_beside_a_writer_and_writing_waits(app, alice, post):
             assert answer.headers["Retry-After"] == "1"
     finally:
         sa.event.remove(engine, "checkout", hurry)
+        engine.dispose()
     assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
 

@@ -5,7 +5,6 @@ that an input can cause, ETags, the request id) is added here, once.
 """
 
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any
 
 import flask_smorest
@@ -108,7 +107,7 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     def answers(*statuses: int) -> Callable[[Any], Any]:
         """Document the problems that a view raises itself."""
         return flask_smorest.Blueprint.doc(  # type: ignore[no-any-return]
-            responses={str(status): HTTPStatus(status).name for status in statuses}
+            responses={str(status): problems.component(status) for status in statuses}
         )
 
     @staticmethod
@@ -141,7 +140,7 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
             parameters.append(IF_NONE_MATCH)
             responses["304"] = {"description": "The client has it already"}
             _add_headers(responses["304"], ["X-Request-ID", "Cache-Control", "ETag"])
-        responses.update({str(status): HTTPStatus(status).name for status in statuses})
+        responses.update({str(status): problems.component(status) for status in statuses})
         return doc
 
 
@@ -209,15 +208,15 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
 
     def _register_responses(self) -> None:
         for status in CONVENTIONAL_PROBLEMS:
-            phrase = HTTPStatus(status).phrase
-            example = {"type": "about:blank", "title": phrase, "status": status}
+            title = problems.title(status)
+            example = {"type": "about:blank", "title": title, "status": status}
             example |= {"request_id": "8kQ0nTz3HsbXa1"} | PROBLEM_EXAMPLES[status]
             response = {
-                "description": phrase,
+                "description": title,
                 "content": {problems.MEDIA_TYPE: {"schema": problems.Problem, "example": example}},
             }
             _add_headers(response, ["X-Request-ID", *PROBLEM_HEADERS.get(status, [])])
-            self.spec.components.response(HTTPStatus(status).name, response, lazy=True)
+            self.spec.components.response(problems.component(status), response, lazy=True)
 
 
 def _schema_name(schema: Any) -> str:

@@ -30,6 +30,17 @@ DETAILS = {
 }
 
 
+def title(status: int) -> str:
+    """Return a status's phrase as RFC 9110 has it; the oldest Pythons have two by former names."""
+    renamed = {413: "Content Too Large", 422: "Unprocessable Content"}
+    return renamed.get(status, HTTPStatus(status).phrase)
+
+
+def component(status: int) -> str:
+    """Return the name under which the OpenAPI document keeps the problem of this status."""
+    return title(status).replace(" ", "")
+
+
 class ProblemError(Schema):
     """One thing that is wrong with the input."""
 
@@ -49,7 +60,7 @@ class Problem(Schema):
     """What went wrong (RFC 9457)."""
 
     type = fields.String(required=True, metadata={"examples": ["about:blank"]})
-    title = fields.String(required=True, metadata={"examples": ["Unprocessable Entity"]})
+    title = fields.String(required=True, metadata={"examples": ["Unprocessable Content"]})
     status = fields.Integer(required=True, metadata={"examples": [422]})
     detail = fields.String(required=True, metadata={"examples": ["The input is not valid."]})
     request_id = fields.String(
@@ -105,7 +116,7 @@ def respond(error: HTTPException) -> Response:
         detail = DETAILS.get(error.code, detail)
     problem = {
         "type": "about:blank",
-        "title": HTTPStatus(error.code).phrase,
+        "title": title(error.code),
         "status": error.code,
         "detail": detail,
         "request_id": g.request_id,
