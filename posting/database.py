@@ -20,7 +20,7 @@ ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5}
 
-# In this order: the first makes the others wait instead of fail, and 7 to 8 bound memory and trust.
+# In this order: with the first, those after it wait for a lock instead of failing.
 SQLITE_PRAGMAS = (
     "busy_timeout=5000",
     "journal_mode=WAL",

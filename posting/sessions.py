@@ -61,14 +61,8 @@ def init_app(app: Flask) -> None:
     manager.session_protection = None
     manager.request_loader(_load_caller)
     manager.init_app(app, add_context_processor=False)
-    app.before_request(_forget_caller)
     app.register_error_handler(sa.exc.IntegrityError, _refers_to_nothing)
     _dummy_hash(app.config["PASSWORD_HASH"])
-
-
-def _forget_caller() -> None:
-    """Ask anew who is asking, also within a test's longer-lived app context."""
-    g.pop("_login_user", None)
 
 
 def signed_in(view: View) -> View:
@@ -88,6 +82,7 @@ def current_session() -> models.Session:
 
 
 def _require_caller() -> None:
+    g.pop("_login_user", None)  # ask anew: the session may have ended since
     if not flask_login.current_user.is_authenticated:
         raise NotSignedIn
 

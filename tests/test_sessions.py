@@ -10,6 +10,7 @@ from conftest import PASSWORD
 
 from posting.database import db, now
 from posting.models import SESSIONS_PER_USER, Session, User
+from posting.protocol import bodies
 
 CREDENTIALS = {"username": "alice", "password": PASSWORD}
 
@@ -122,6 +123,18 @@ class TestTokens:
         assert (answer.status_code, answer.data) == (204, b"")
         assert "Max-Age=0" in answer.headers["Set-Cookie"]
         problem(with_token(app, copied).get("/users/me"), 401)
+
+    def test_a_session_that_ends_while_the_body_arrives_is_dead(self, app, alice, monkeypatch):
+        copied = token(alice)
+        parse = bodies.parse
+
+        def slow(data):
+            with_token(app, copied).post("/signout")
+            return parse(data)
+
+        monkeypatch.setattr(bodies, "parse", slow)
+        problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
+        assert alice.get("/posts").json == []
 
     def test_anyone_may_sign_out(self, app, anonymous):
         for client in (anonymous, with_token(app, "x"), anonymous):

@@ -4,6 +4,8 @@ import pytest
 from asserts import faults, problem
 from conftest import PASSWORD
 
+from posting import sessions
+
 NEW_PASSWORD = "another walk by the sea"
 
 
@@ -113,6 +115,18 @@ class TestEdit:
     def test_a_taken_name_is_refused_and_nothing_changes(self, alice, bob):
         problem(alice.patch(path(alice), json={"username": "BOB", "bio": "x"}), 409)
         assert alice.get("/users/me").json == alice.user
+
+    def test_an_account_that_goes_meanwhile_is_told(self, app, alice, sign_in, monkeypatch):
+        elsewhere = sign_in("alice")
+        lock_account = sessions.lock_account
+
+        def late(user):
+            monkeypatch.undo()
+            assert elsewhere.delete(path(alice)).status_code == 204
+            return lock_account(user)
+
+        monkeypatch.setattr(sessions, "lock_account", late)
+        problem(alice.patch(path(alice), json={"bio": "x"}), 401)
 
     def test_others_are_refused(self, alice, bob, moderator):
         for other in (bob, moderator):

@@ -45,7 +45,8 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
     if "password" in changes:
         _require_password(user, current_password)
         changes["password_hash"] = _hash_new_password(user, changes)
-        sessions.lock_account(user)
+    sessions.lock_account(user)
+    if "password_hash" in changes:
         sessions.end_sessions(user, but=current_session())
     for name, value in changes.items():
         setattr(user, name, value)

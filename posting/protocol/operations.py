@@ -108,10 +108,15 @@ def _operation(view: Callable[..., Any]) -> Callable[..., Any]:
     access: Callable[[], None] = view.access  # type: ignore[attr-defined]
     inputs: tuple[tuple[str, Schema], ...] = getattr(view, "inputs", ())
 
+    takes_body = any(location == "json" for location, _ in inputs)
+
     @wraps(view)
     def operation(**path: str) -> Any:
         access()
-        return view(*_read(inputs, path), **path)
+        values = _read(inputs, path)
+        if takes_body:
+            access()  # a body can take hours to arrive, in which a session ends
+        return view(*values, **path)
 
     return operation
 
