@@ -6,19 +6,22 @@ in which errors must answer: 401, then 413, 415 and 400, then one 422 for all th
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
 import flask_smorest
 from flask import request
 from marshmallow import Schema, ValidationError
+from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.routing import BaseConverter, Map
 
-from posting.database import ID_PATTERN, ID_RULE
+from posting.database import ID_LENGTH, ID_PATTERN, ID_RULE
 from posting.protocol import bodies, openapi
 from posting.protocol.problems import Errors, InvalidInput, body_errors
 
 View = TypeVar("View", bound=Callable[..., Any])
+Messages = dict[str, list[str]]
 _is_id = re.compile(ID_PATTERN.removesuffix("$") + r"\Z").match
 
 
@@ -107,7 +110,6 @@ class Blueprint(openapi.DocumentedBlueprint):
 def _operation(view: Callable[..., Any]) -> Callable[..., Any]:
     access: Callable[[], None] = view.access  # type: ignore[attr-defined]
     inputs: tuple[tuple[str, Schema], ...] = getattr(view, "inputs", ())
-
     takes_body = any(location == "json" for location, _ in inputs)
 
     @wraps(view)
@@ -121,56 +123,53 @@ def _operation(view: Callable[..., Any]) -> Callable[..., Any]:
     return operation
 
 
-_LOCATIONS: dict[str, Callable[[], Any]] = {
-    "json": bodies.read_json,
-    "query": lambda: request.args,
-    "headers": lambda: request.headers,
-}
-
-
 def _read(inputs: Iterable[tuple[str, Schema]], path: dict[str, str]) -> list[Any]:
     """Return what a view takes; raise one 422 that names everything wrong in path and inputs."""
-    errors: Errors = [
-        {"detail": ID_RULE, "parameter": "id"}
-        for name, value in path.items()
-        if name == "id" and not _is_id(value)
-    ]
-    raw = [(location, schema, _LOCATIONS[location]()) for location, schema in inputs]
+    errors: Errors = []
+    if not _is_id(path.get("id", "a" * ID_LENGTH)):
+        errors.append({"detail": ID_RULE, "parameter": "id"})
+    taken = [(_LOCATIONS[name], schema, _LOCATIONS[name].take()) for name, schema in inputs]
     values = []
-    for location, schema, data in raw:
+    for location, schema, data in taken:
         try:
-            values.append(_LOADERS[location](schema, data))
+            values.append(location.load(schema, data))
         except ValidationError as error:
-            errors.extend(_named(location, error))
+            errors.extend(location.errors(error.normalized_messages()))
     if errors:
         raise InvalidInput(errors)
     return values
 
 
-def _load_query(schema: Schema, data: Any) -> Any:
-    if repeated := [name for name, values in data.lists() if len(values) > 1]:
+def _load_query(schema: Schema, query: MultiDict[str, str]) -> Any:
+    if repeated := [name for name, values in query.lists() if len(values) > 1]:
         raise ValidationError({name: ["Given more than once."] for name in repeated})
-    return schema.load(data.to_dict())
+    return schema.load(query.to_dict())
 
 
-def _load_headers(schema: Schema, data: Any) -> Any:
+def _load_headers(schema: Schema, headers: Headers) -> Any:
     names = (str(field.data_key) for field in schema.fields.values())
-    return schema.load({name: data[name] for name in names if name in data})
+    return schema.load({name: headers[name] for name in names if name in headers})
 
 
-_LOADERS: dict[str, Callable[[Schema, Any], Any]] = {
-    "json": lambda schema, data: schema.load(data),
-    "query": _load_query,
-    "headers": _load_headers,
+def _errors_of(place: str) -> Callable[[Messages], Iterable[dict[str, str]]]:
+    def errors(messages: Messages) -> Iterable[dict[str, str]]:
+        for name, details in messages.items():
+            yield from ({"detail": detail, place: name} for detail in details)
+
+    return errors
+
+
+@dataclass(frozen=True)
+class _Location:
+    """Where an input comes from: how it is taken and loaded, and what its errors point at."""
+
+    take: Callable[[], Any]
+    load: Callable[[Schema, Any], Any]
+    errors: Callable[[Messages], Iterable[dict[str, str]]]
+
+
+_LOCATIONS = {
+    "json": _Location(bodies.read_json, Schema.load, body_errors),
+    "query": _Location(lambda: request.args, _load_query, _errors_of("parameter")),
+    "headers": _Location(lambda: request.headers, _load_headers, _errors_of("header")),
 }
-
-
-def _named(location: str, error: ValidationError) -> Iterable[dict[str, str]]:
-    if location == "json":
-        return body_errors(error.messages)
-    place = {"query": "parameter", "headers": "header"}[location]
-    return (
-        {"detail": detail, place: name}
-        for name, details in error.normalized_messages().items()
-        for detail in details
-    )
