@@ -1,5 +1,7 @@
 """What clients send that is no JSON, or more than JSON; the same at every endpoint with a body."""
 
+from io import BytesIO
+
 import pytest
 from asserts import faults, problem
 
@@ -112,6 +114,35 @@ def test_numbers_are_no_text(alice, number):
 def test_a_body_that_is_too_large_is_413(send):
     body = b'{"title": "' + b"x" * 2**20 + b'"}'
     problem(send(body), 413)
+
+
+class Broken(BytesIO):
+    """A body whose reading fails, as a server's does for chunks that are none."""
+
+    def readinto(self, buffer):
+        raise ValueError("bad chunk")
+
+    def read(self, size=-1):
+        raise ValueError("bad chunk")
+
+
+def chunked(stream):
+    """Hand a body over as a server does that came in chunks: without a length."""
+    environ = {"wsgi.input": stream, "wsgi.input_terminated": True}
+    return {"environ_overrides": environ, "headers": {"Transfer-Encoding": "chunked"}}
+
+
+def test_a_body_in_chunks_is_read(send):
+    problem(send(None, **chunked(BytesIO(b'{"title": ""}'))), 422)
+
+
+def test_a_body_in_chunks_that_is_too_large_is_413(send):
+    for length, status in ((2**20, 400), (2**20 + 1, 413), (2**21, 413)):
+        problem(send(None, **chunked(BytesIO(b"x" * length))), status)
+
+
+def test_a_body_that_breaks_off_is_400(send):
+    problem(send(None, **chunked(Broken())), 400)
 
 
 def test_the_largest_body_is_a_setting(make_app):

@@ -8,7 +8,12 @@ import math
 from typing import Any, NoReturn
 
 from flask import current_app, request
-from werkzeug.exceptions import BadRequest, UnsupportedMediaType
+from werkzeug.exceptions import (
+    BadRequest,
+    HTTPException,
+    RequestEntityTooLarge,
+    UnsupportedMediaType,
+)
 
 DEEPEST = 100
 JSON_TYPES = {"application/json"}
@@ -20,14 +25,26 @@ def read_json() -> Any:
 
     Errors: 413 too large, 415 another media type, 400 not JSON.
     """
-    request.max_content_length = current_app.config["MAX_JSON_BYTES"]
-    data = request.get_data(cache=False)
+    data = _receive(current_app.config["MAX_JSON_BYTES"])
     types = PATCH_TYPES if request.method == "PATCH" else JSON_TYPES
     if data and request.mimetype not in types:
         raise UnsupportedMediaType(f"The body must be sent as {' or '.join(sorted(types))}.")
     if not data:
         raise BadRequest("The body is empty; it must be a JSON object.")
     return parse(data)
+
+
+def _receive(most: int) -> bytes:
+    request.max_content_length = most + 1  # where a body that tells no length is cut off
+    try:
+        data = request.get_data(cache=False)
+    except HTTPException:
+        raise
+    except Exception as error:  # the server's own, for chunks that are none or a broken connection
+        raise BadRequest("The body did not arrive whole.") from error
+    if len(data) > most:
+        raise RequestEntityTooLarge
+    return data
 
 
 def parse(data: bytes) -> Any:
