@@ -40,10 +40,10 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
 
     config.load(app, given or {})
     logs.init_app(app)
-    hosts.init_app(app)
-    database.init_app(app)
     headers.init_app(app)
     problems.init_app(app)
+    hosts.init_app(app)
+    database.init_app(app)
     sessions.init_app(app)
     cli.init_app(app)
 

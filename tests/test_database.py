@@ -75,6 +75,25 @@ def test_the_pool_is_as_large_as_it_says(app):
     assert pool._pre_ping == bool(POSTGRES)
 
 
+def test_no_connection_is_open_before_workers_fork(make_app):
+    app = make_app()
+    with app.app_context():
+        assert db.engine.pool.checkedin() + db.engine.pool.checkedout() == 0
+
+
+@on_postgres
+def test_a_restart_of_postgres_fails_no_request(app, anonymous):
+    assert anonymous.get("/posts").status_code == 200
+    with app.app_context():
+        engine = sa.create_engine(db.engine.url, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    assert anonymous.get("/posts").status_code == 200
+
+
 @on_sqlite
 def test_reading_goes_on_beside_a_writer_and_writing_waits(app, alice, post):
     """A writer that does not end holds the lock: reads answer, writes are told to come back."""

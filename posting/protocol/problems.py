@@ -51,9 +51,7 @@ class ProblemError(Schema):
     parameter = fields.String(
         metadata={"description": "Query or path parameter", "examples": ["limit"]}
     )
-    header = fields.String(
-        metadata={"description": "Request header", "examples": ["Idempotency-Key"]}
-    )
+    header = fields.String(metadata={"description": "Request header", "examples": ["If-Match"]})
 
 
 class Problem(Schema):
