@@ -3,6 +3,8 @@
 import pytest
 from flask import Flask
 
+from posting.protocol.operations import Blueprint
+
 ROLES = ("anonymous", "bob", "alice", "moderator")
 BODIES = {
     "POST /posts": {"title": "A title", "content": "Some text."},
@@ -51,6 +53,11 @@ def operations(app: Flask):
 
 def test_every_route_is_in_the_matrix(app):
     assert sorted(operations(app)) == sorted(MATRIX)
+
+
+def test_a_view_without_an_access_rule_does_not_register():
+    with pytest.raises(TypeError, match="declares no access rule"):
+        Blueprint("bare", __name__).get("/bare")(lambda: None)
 
 
 @pytest.mark.parametrize("role", ROLES)

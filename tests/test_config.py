@@ -1,6 +1,7 @@
 """Settings: read once, strictly, with one clear line when they are wrong."""
 
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def loaded(**given):
     [
         ("DATABASE_URL", "mysql://localhost/x"),
         ("DATABASE_URL", "posting.db"),
+        ("DATABASE_URL", "postgresql://host:port/name"),
         ("SECRET_KEY", "short"),
         ("SECRET_KEY_FILE", "/nowhere/at/all"),
         ("PUBLIC_URL", "example.org"),
@@ -86,6 +88,12 @@ def test_passwords_are_cheap_only_for_tests(tmp_path):
 )
 def test_postgres_urls_take_the_one_driver(url):
     assert config.database_url(url) == "postgresql+psycopg://u:p@h/d"
+
+
+def test_a_driver_that_is_not_installed_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(config.StartError, match="pip install"):
+        create_app(MEMORY | {"DATABASE_URL": "postgresql://h/d"})
 
 
 class TestSecretKey:

@@ -198,6 +198,13 @@ class TestStart:
         self.stopped(result, "POSTING_DATABASE_URL", "127.0.0.1")
         assert "hidden" not in result.stderr
 
+    def test_an_upgrade_of_a_database_that_is_away_is_told(self, start):
+        url = "postgresql://postgres@127.0.0.1:9/nothing"
+        result = start("-m", "flask", "db", "upgrade", POSTING_DATABASE_URL=url)
+        assert result.returncode == 1
+        [line] = result.stderr.splitlines()
+        assert line.startswith("Error: The database postgresql+psycopg://postgres@127.0.0.1:9")
+
     def test_a_file_that_is_no_database_is_told(self, start, tmp_path):
         file = tmp_path / "file"
         file.write_text("This is no database, whatever the settings say. " * 99)

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from asserts import faults, problem
 from conftest import PASSWORD
 
-from posting.database import db, now
+from posting import sessions
+from posting.database import begin, db, now
 from posting.models import SESSIONS_PER_USER, Session, User
 from posting.protocol import bodies
 
@@ -172,6 +173,17 @@ class TestExpiry:
         with app.app_context():
             seen = db.session.scalar(sa.select(Session.last_seen_at))
         assert now() - seen < timedelta(minutes=1)
+
+    def test_being_seen_waits_for_no_writer(self, app, alice, monkeypatch):
+        age(app, last_seen_at=now() - timedelta(days=1))
+
+        def busy(*, writes):
+            if writes:
+                raise sa.exc.OperationalError("BEGIN", {}, Exception("database is locked"))
+            begin(writes=False)
+
+        monkeypatch.setattr(sessions, "begin", busy)
+        assert alice.get("/users/me").json == alice.user
 
     def test_being_seen_is_written_once_an_hour_at_most(self, app, alice):
         almost = now() - timedelta(minutes=59)

@@ -53,16 +53,27 @@ def ensure_current() -> None:
     try:
         _ensure_current()
     except sa.exc.SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-        url = db.engine.url.render_as_string(hide_password=True)
-        raise StartError(
-            f"The database {url} cannot be used ({reason}). "
-            "Check POSTING_DATABASE_URL and that the database is up."
-        ) from None
+        raise _unusable(error) from None
     finally:
         db.session.remove()
         if not _in_memory():
             db.engine.dispose()  # workers that are forked later must not share a connection
+
+
+def _unusable(error: sa.exc.SQLAlchemyError) -> StartError:
+    reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+    url = db.engine.url.render_as_string(hide_password=True)
+    return StartError(
+        f"The database {url} cannot be used ({reason}). "
+        "Check POSTING_DATABASE_URL and that the database is up."
+    )
+
+
+def _connect(engine: sa.Engine) -> sa.Connection:
+    try:
+        return engine.connect()
+    except sa.exc.DBAPIError as error:
+        raise _unusable(error) from None
 
 
 def _in_memory() -> bool:
@@ -97,7 +108,7 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
     Several processes that upgrade at once take turns. On SQLite foreign keys are not enforced
     meanwhile, since dropping a parent table would delete its children; they are checked at the end.
     """
-    with engine.connect() as connection:
+    with _connect(engine) as connection:
         on_sqlite = engine.dialect.name == "sqlite"
         if on_sqlite:
             raw = connection.connection.driver_connection
