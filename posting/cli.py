@@ -55,6 +55,7 @@ def reset_password(name: str) -> None:
     The password is asked for, or read from the first line of standard input.
     """
     user = _find(name)
+    db.session.commit()  # nobody waits for a lock while somebody types
     password = _ask_password()
     errors = schemas.SignUp().validate({"username": user.username, "password": password})
     if details := errors.get("password"):

@@ -38,6 +38,15 @@ def test_a_password_is_reset(flask, alice, anonymous):
         assert answer.status_code == status
 
 
+def test_no_lock_is_held_while_a_password_is_typed(flask, alice, monkeypatch):
+    def type_slowly():
+        assert alice.post("/posts", json={"title": "a", "content": "b"}).status_code == 201
+        return "quite another one"
+
+    monkeypatch.setattr("posting.cli._ask_password", type_slowly)
+    assert flask("users", "reset-password", "alice")[0] == 0
+
+
 @pytest.mark.parametrize("password", ["", "short", "password1", "x" * 257, "a\x00" * 8])
 def test_a_bad_password_is_refused(flask, alice, password):
     code, output = flask("users", "reset-password", "alice", input=password + "\n")

@@ -110,7 +110,8 @@ def respond(error: HTTPException) -> Response:
     if error.code is None or error.code < 400:
         return current_app.make_response(error.get_response())
     detail = getattr(error, "description", None) or ""
-    if detail == default_exceptions[error.code].description:
+    default = default_exceptions.get(error.code)
+    if default and detail == default.description:
         detail = DETAILS.get(error.code, detail)
     problem = {
         "type": "about:blank",
