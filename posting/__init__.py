@@ -8,6 +8,8 @@ from flask.json.provider import DefaultJSONProvider
 
 from posting import cli, config, database, logs, migrations, sessions
 from posting.blueprints.auth import auth
+from posting.blueprints.comments import comments
+from posting.blueprints.images import images
 from posting.blueprints.posts import posts
 from posting.blueprints.system import system
 from posting.blueprints.users import users
@@ -48,7 +50,7 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
     cli.init_app(app)
 
     api = openapi.Api(app, IdConverter, sessions.cookie_name(app))
-    for blueprint in (posts, users, auth, system):
+    for blueprint in (posts, comments, images, users, auth, system):
         api.register_blueprint(blueprint)
 
     migrations.init_app(app)

@@ -125,6 +125,13 @@ SETTINGS = (
         "Cost of a password hash as scrypt N, r, p. Cheap when `TESTING`",
     ),
     Setting("MAX_JSON_BYTES", whole_number(1024, 2**30), 2**20, "Largest JSON body, in bytes"),
+    Setting("MAX_IMAGE_BYTES", whole_number(1024, 2**28), 5 * 2**20, "Largest image, in bytes"),
+    Setting(
+        "MAX_UPLOAD_BYTES",
+        whole_number(1024, 2**28),
+        6 * 2**20,
+        "Largest form that brings an image, in bytes",
+    ),
 )
 
 

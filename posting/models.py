@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, func
+from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text, func
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from posting.database import ID_LENGTH, Base, new_id, now
@@ -13,10 +13,25 @@ from posting.database import ID_LENGTH, Base, new_id, now
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
 SESSIONS_PER_USER = 50
+IMAGES_PER_POST = 10
+IDEMPOTENCY_LIFETIME = timedelta(hours=24)
+
+Row = Sequence[Any]
 
 
 # Compared byte by byte on both engines, so that lists are in the same order on both.
 Identifier = String(ID_LENGTH).with_variant(String(ID_LENGTH, collation="C"), "postgresql")
+
+
+def as_created(context: Any) -> datetime:
+    """Return the moment of creation, as the default of `updated_at`."""
+    moment: datetime = context.get_current_parameters()["created_at"]
+    return moment
+
+
+def author_of(author_id: str | None, username: str | None, name: str | None) -> Any:
+    """Return what lists show of an author; null when that account is gone."""
+    return author_id and {"id": author_id, "username": username, "display_name": name}
 
 
 class User(Base):
@@ -87,7 +102,7 @@ class Post(Base):
     comment_count: Mapped[int] = mapped_column(default=0)
     version: Mapped[int] = mapped_column()
     created_at: Mapped[datetime] = mapped_column(default=now)
-    updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
+    updated_at: Mapped[datetime] = mapped_column(default=as_created, onupdate=now)
 
     author: Mapped[User | None] = relationship()
 
@@ -107,6 +122,12 @@ class Post(Base):
         return self.editable_by(user) or user.is_moderator
 
     @staticmethod
+    def count_comment(post_id: str) -> sa.Update:
+        """Count one more comment, which is no edit of the post."""
+        one_more = {"comment_count": Post.comment_count + 1, "updated_at": Post.updated_at}
+        return sa.update(Post).where(Post.id == post_id).values(one_more)
+
+    @staticmethod
     def briefs(author_id: str | None = None) -> sa.Select[*tuple[Any, ...]]:
         """Select what lists show: posts with their authors, without content, in no order yet."""
         statement = sa.select(
@@ -123,18 +144,165 @@ class Post(Base):
 
     @staticmethod
     def whole(post_id: str) -> sa.Select[*tuple[Any, ...]]:
-        """Select what `briefs` does of one post, and its content and version behind that."""
-        return Post.briefs().add_columns(Post.content, Post.version).where(Post.id == post_id)
+        """Select what `briefs` does of one post, then its content, version and if it has images."""
+        has_images = sa.exists().where(Image.post_id == Post.id)
+        whole = Post.briefs().add_columns(Post.content, Post.version, has_images)
+        return whole.where(Post.id == post_id)
 
     @staticmethod
-    def brief(row: Sequence[Any]) -> dict[str, Any]:
+    def brief(row: Row) -> dict[str, Any]:
         """Turn one row of `briefs` into the plain form that the schema reads fastest."""
-        post_id, title, comment_count, created_at, updated_at, author_id, username, name = row
+        post_id, title, comment_count, created_at, updated_at, *author = row
         return {
             "id": post_id,
             "title": title,
-            "author": author_id and {"id": author_id, "username": username, "display_name": name},
+            "author": author_of(*author),
             "created_at": created_at,
             "updated_at": updated_at,
             "comment_count": comment_count,
         }
+
+
+class Comment(Base):
+    """A comment on a post, or a reply to another one there.
+
+    Without content it is a tombstone: deleted, but kept as the place of its replies. A reply is
+    always made later than what it replies to.
+    """
+
+    __tablename__ = "comments"
+
+    id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
+    post_id: Mapped[str] = mapped_column(Identifier, ForeignKey("posts.id", ondelete="CASCADE"))
+    parent_id: Mapped[str | None] = mapped_column(Identifier, ForeignKey("comments.id"), index=True)
+    author_id: Mapped[str | None] = mapped_column(
+        Identifier, ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    content: Mapped[str | None] = mapped_column(Text)
+    version: Mapped[int] = mapped_column()
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=as_created, onupdate=now)
+
+    __mapper_args__ = {"version_id_col": version}  # noqa: RUF012 - SQLAlchemy's own form
+    __table_args__ = (
+        Index(None, post_id, created_at, id),
+        CheckConstraint("length(content) BETWEEN 1 AND 10000", name="content_length"),
+    )
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.content is None
+
+    @staticmethod
+    def moment_of_reply(parent: "Comment | None") -> datetime:
+        """Return the `created_at` of a new comment, always later than that of its parent."""
+        return max(now(), parent.created_at + timedelta(milliseconds=1)) if parent else now()
+
+    def editable_by(self, user: User) -> bool:
+        return self.author_id == user.id
+
+    def deletable_by(self, user: User) -> bool:
+        return self.editable_by(user) or user.is_moderator
+
+    @staticmethod
+    def listed() -> sa.Select[*tuple[Any, ...]]:
+        """Select what is shown of comments: they and their authors, in no order yet."""
+        return sa.select(
+            Comment.id,
+            Comment.post_id,
+            Comment.parent_id,
+            Comment.content,
+            Comment.created_at,
+            Comment.updated_at,
+            Comment.version,
+            Comment.author_id,
+            User.username,
+            User.display_name,
+        ).outerjoin(User, User.id == Comment.author_id)
+
+    @staticmethod
+    def item(row: Row) -> dict[str, Any]:
+        """Turn one row of `listed` into the plain form that the schema reads fastest."""
+        comment_id, post_id, parent_id, content, created_at, updated_at, _, *author = row
+        return {
+            "id": comment_id,
+            "post_id": post_id,
+            "parent_id": parent_id,
+            "author": author_of(*author),
+            "content": content,
+            "deleted": content is None,
+            "created_at": created_at,
+            "updated_at": updated_at,
+        }
+
+
+class Image(Base):
+    """A picture that belongs to a post; its bytes are in `ImageData`, and never change."""
+
+    __tablename__ = "images"
+
+    id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
+    post_id: Mapped[str] = mapped_column(Identifier, ForeignKey("posts.id", ondelete="CASCADE"))
+    media_type: Mapped[str] = mapped_column(String(16))
+    width: Mapped[int] = mapped_column()
+    height: Mapped[int] = mapped_column()
+    size: Mapped[int] = mapped_column()
+    alt: Mapped[str | None] = mapped_column(String(500))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+    post: Mapped[Post] = relationship()
+
+    __table_args__ = (
+        Index(None, post_id, created_at, id),
+        CheckConstraint(
+            "media_type IN ('image/png', 'image/jpeg', 'image/webp', 'image/gif')",
+            name="media_type",
+        ),
+        CheckConstraint("width > 0 AND height > 0 AND size > 0", name="dimensions"),
+        CheckConstraint("length(alt) <= 500", name="alt_length"),
+    )
+
+    def editable_by(self, user: User) -> bool:
+        return self.post.editable_by(user)
+
+    def deletable_by(self, user: User) -> bool:
+        return self.post.deletable_by(user)
+
+    @staticmethod
+    def listed() -> sa.Select[*tuple[Any, ...]]:
+        """Select what is shown of images, those of one post in the order in which they came."""
+        return sa.select(
+            Image.id,
+            Image.media_type,
+            Image.width,
+            Image.height,
+            Image.size,
+            Image.alt,
+            Image.created_at,
+        ).order_by(Image.created_at, Image.id)
+
+
+class ImageData(Base):
+    """The bytes of an image, apart from what lists read."""
+
+    __tablename__ = "image_data"
+
+    image_id: Mapped[str] = mapped_column(
+        Identifier, ForeignKey("images.id", ondelete="CASCADE"), primary_key=True
+    )
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class IdempotencyKey(Base):
+    """A key under which a user has created something, and the answer to be given again."""
+
+    __tablename__ = "idempotency_keys"
+
+    user_id: Mapped[str] = mapped_column(
+        Identifier, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True
+    )
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64))
+    body: Mapped[str] = mapped_column(Text)
+    headers: Mapped[dict[str, str]] = mapped_column(sa.JSON)
+    created_at: Mapped[datetime] = mapped_column(default=now, index=True)

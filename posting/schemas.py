@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from flask import current_app
+from flask_smorest.fields import Upload
 from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import Length, OneOf, Range, Regexp
 from zxcvbn.frequency_lists import FREQUENCY_LISTS
@@ -16,6 +17,7 @@ EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
 PASSWORD_MOST = 256
 _LINE = r"[^\u0000\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+NOT_BLANK_PATTERN = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
 ONE_LINE_PATTERN = rf"^{_LINE}*(?!\s){_LINE}+$"
 USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"
 RESERVED_USERNAMES = frozenset(
@@ -40,6 +42,8 @@ class String(fields.String):
         super().__init__(**kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        if not isinstance(value, str):
+            raise self.make_error("invalid")
         text = str(super()._deserialize(value, attr, data, **kwargs))
         if "\x00" in text:
             raise ValidationError("Must not contain U+0000.")
@@ -58,6 +62,15 @@ class Identifier(String):
             metadata=described(EXAMPLE_ID),
             **kwargs,
         )
+
+
+class File(Upload):  # type: ignore[misc]
+    """A file in a form."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bytes:
+        if not isinstance(value, bytes):
+            raise ValidationError("Must be a file.")
+        return value
 
 
 class Moment(fields.AwareDateTime):
@@ -222,14 +235,19 @@ class Session(Output):
     current = fields.Boolean(metadata=described(True, "Whether this request came with it."))
 
 
+def limit(default: int) -> fields.Integer:
+    """Return the field that says how many rows a page holds."""
+    return fields.Integer(
+        load_default=default,
+        validate=Range(1, 100),
+        metadata=described(default, "How many rows a page holds."),
+    )
+
+
 class PageQuery(Input):
     """Which page of a list."""
 
-    limit = fields.Integer(
-        load_default=20,
-        validate=Range(1, 100),
-        metadata=described(20, "How many rows a page holds."),
-    )
+    limit = limit(20)
     cursor = fields.String(
         validate=Length(max=512),
         metadata={"description": "Where the page begins: the Link header of the one before says."},
@@ -240,6 +258,12 @@ class PostsQuery(PageQuery):
     """Which posts to list."""
 
     author = Identifier()
+
+
+class CommentsQuery(PageQuery):
+    """Which comments to list."""
+
+    limit = limit(50)
 
 
 class PostInput(Input):
@@ -254,7 +278,7 @@ class PostInput(Input):
     content = String(
         required=True,
         validate=[Length(1, 100_000), not_blank],
-        pattern=r"^[^\u0000]*[^\s\u0000][^\u0000]*$",
+        pattern=NOT_BLANK_PATTERN,
         metadata=described("They *weave* algebra.", "Plain text, Markdown by custom; not blank."),
     )
 
@@ -272,10 +296,80 @@ class PostBrief(Output):
     comment_count = fields.Integer(metadata=described(0))
 
 
+class ImageChange(Input):
+    """What the author of a post says of its image."""
+
+    alt = String(
+        allow_none=True,
+        validate=Length(max=500),
+        metadata=described("A loom", "What the image shows, for those who do not see it."),
+    )
+
+
+class ImageUpload(ImageChange):
+    """An image and what is said of it."""
+
+    file = File(
+        required=True,
+        metadata={"description": "PNG, JPEG, WebP or GIF; what it is, its content says."},
+    )
+
+
+class Image(Output):
+    """An image of a post."""
+
+    id = Identifier()
+    url = fields.Url(metadata=described(f"https://example.org/images/{EXAMPLE_ID}"))
+    media_type = fields.String(
+        validate=OneOf(["image/png", "image/jpeg", "image/webp", "image/gif"]),
+        metadata=described("image/png"),
+    )
+    width = fields.Integer(metadata=described(640, "In pixels."))
+    height = fields.Integer(metadata=described(480, "In pixels."))
+    size = fields.Integer(metadata=described(20480, "In bytes."))
+    alt = fields.String(allow_none=True, metadata=described("A loom"))
+    created_at = Moment(metadata=described(EXAMPLE_TIME))
+
+
 class Post(PostBrief):
     """A whole post."""
 
     content = fields.String(metadata=described("They *weave* algebra."))
+    images = fields.List(fields.Nested(Image))
+
+
+class CommentChange(Input):
+    """What a comment says."""
+
+    content = String(
+        required=True,
+        validate=[Length(1, 10_000), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described("And *cloth*?", "Plain text, Markdown by custom; not blank."),
+    )
+
+
+class CommentInput(CommentChange):
+    """A new comment, and to which other one it replies, if any."""
+
+    parent_id = Identifier(allow_none=True)
+
+
+class Comment(Output):
+    """A comment on a post."""
+
+    id = Identifier()
+    post_id = Identifier()
+    parent_id = Identifier(allow_none=True)
+    author = fields.Nested(
+        Author, allow_none=True, metadata={"description": "Null when that account is gone."}
+    )
+    content = fields.String(allow_none=True, metadata=described("And *cloth*?"))
+    deleted = fields.Boolean(
+        metadata=described(False, "Whether only its place is left, for the sake of its replies.")
+    )
+    created_at = Moment(metadata=described(EXAMPLE_TIME))
+    updated_at = Moment(metadata=described(EXAMPLE_TIME))
 
 
 class Health(Output):

@@ -22,7 +22,7 @@ from werkzeug.exceptions import Conflict, NotFound
 from werkzeug.security import check_password_hash, generate_password_hash
 
 from posting import models
-from posting.database import SAFE_METHODS, begin, db, now, violated_constraint
+from posting.database import SAFE_METHODS, begin, db, now, sweep, violated_constraint
 from posting.protocol.operations import View, grant
 from posting.protocol.problems import NotSignedIn, component, respond
 
@@ -132,9 +132,8 @@ def open_session(user: models.User) -> str:
         .order_by(table.created_at.desc(), table.id)
         .offset(models.SESSIONS_PER_USER)
     )
-    expired = table.created_at < now() - models.SESSION_LIFETIME
     db.session.execute(sa.delete(table).where(table.id.in_(surplus)))
-    db.session.execute(sa.delete(table).where(expired))
+    sweep(table.created_at, now() - models.SESSION_LIFETIME)
     return token
 
 
@@ -211,6 +210,17 @@ def lock_account(user: models.User) -> models.User:
     if locked is None or locked.password_hash != verified:
         raise NotSignedIn
     return locked
+
+
+def hold_account() -> None:
+    """Keep the account that asks as it is until the commit; it comes before all other locks.
+
+    Error: 401 if it is gone.
+    """
+    table = models.User
+    held = sa.select(table.id).where(table.id == current_user().id)
+    if db.session.scalar(held.with_for_update(read=True, key_share=True)) is None:
+        raise NotSignedIn
 
 
 @contextmanager

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import sqlalchemy as sa
+from werkzeug.http import parse_options_header
+
 
 def problem(response: Any, status: int) -> dict[str, Any]:
     """Assert that the answer is a whole problem of this status, and return it."""
@@ -23,3 +26,56 @@ def faults(response: Any) -> set[str]:
         next(value for name, value in error.items() if name != "detail")
         for error in problem(response, 422)["errors"]
     }
+
+
+def next_url(response):
+    if "Link" not in response.headers:
+        return None
+    target, options = parse_options_header(response.headers["Link"])
+    assert options == {"rel": "next"}
+    return target.strip("<>")
+
+
+def walk(client, url):
+    """Yield each page of a list."""
+    while url:
+        response = client.get(url)
+        assert response.status_code == 200, response.text
+        yield response.json
+        url = next_url(response)
+
+
+# What must hold at any time: each query finds the rows that break it.
+INVARIANTS = {
+    "comment_count is exact": """
+        SELECT id FROM posts WHERE comment_count <>
+        (SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL)""",
+    "a reply is on the post of its parent, and later": """
+        SELECT r.id FROM comments r JOIN comments p ON p.id = r.parent_id
+        WHERE r.post_id <> p.post_id OR r.created_at <= p.created_at""",
+    "a tombstone has replies and no author": """
+        SELECT id FROM comments c WHERE content IS NULL AND (author_id IS NOT NULL
+        OR NOT EXISTS (SELECT 1 FROM comments r WHERE r.parent_id = c.id))""",
+    "a comment is on a post": """
+        SELECT c.id FROM comments c LEFT JOIN posts ON posts.id = c.post_id
+        LEFT JOIN comments p ON p.id = c.parent_id
+        WHERE posts.id IS NULL OR (c.parent_id IS NOT NULL AND p.id IS NULL)""",
+    "an image belongs to a post": """
+        SELECT id FROM images WHERE post_id NOT IN (SELECT id FROM posts)
+        OR id NOT IN (SELECT image_id FROM image_data)""",
+    "bytes belong to an image": """
+        SELECT image_id FROM image_data WHERE image_id NOT IN (SELECT id FROM images)""",
+    "an author is somebody": """
+        SELECT id FROM posts
+        WHERE author_id IS NOT NULL AND author_id NOT IN (SELECT id FROM users)
+        UNION ALL SELECT id FROM comments
+        WHERE author_id IS NOT NULL AND author_id NOT IN (SELECT id FROM users)
+        UNION ALL SELECT user_id FROM idempotency_keys WHERE user_id NOT IN (SELECT id FROM users)
+        UNION ALL SELECT id FROM sessions WHERE user_id NOT IN (SELECT id FROM users)""",
+}
+
+
+def sound(connection: sa.Connection) -> None:
+    """Assert that the database holds no orphan and no wrong count."""
+    for rule, query in INVARIANTS.items():
+        assert connection.exec_driver_sql(query).all() == [], rule

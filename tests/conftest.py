@@ -6,9 +6,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import pictures
 import psycopg
 import pytest
 import sqlalchemy as sa
@@ -30,6 +32,20 @@ class Client(FlaskClient):
 
     def post_titled(self, title: str, **fields: Any) -> dict[str, Any]:
         response = self.post("/posts", json={"title": title, "content": "Some text."} | fields)
+        assert response.status_code == 201, response.text
+        return response.json
+
+    def illustrate(self, post: dict[str, Any], data: bytes = b"", **fields: Any) -> dict[str, Any]:
+        """Add an image to a post."""
+        form = {"file": (BytesIO(data or pictures.png()), "picture")} | fields
+        response = self.post(f"/posts/{post['id']}/images", data=form)
+        assert response.status_code == 201, response.text
+        return response.json
+
+    def comment_on(self, post: dict[str, Any], content: str, **fields: Any) -> dict[str, Any]:
+        """Comment on a post, or reply: `parent_id=` says to what."""
+        path = f"/posts/{post['id']}/comments"
+        response = self.post(path, json={"content": content} | fields)
         assert response.status_code == 201, response.text
         return response.json
 

@@ -1,5 +1,8 @@
 """Every route and role: who gets which status. A route that is not listed here fails."""
 
+from io import BytesIO
+
+import pictures
 import pytest
 from flask import Flask
 
@@ -8,6 +11,7 @@ from posting.protocol.operations import Blueprint
 ROLES = ("anonymous", "bob", "alice", "moderator")
 BODIES = {
     "POST /posts": {"title": "A title", "content": "Some text."},
+    "POST /posts/{post}/comments": {"content": "Some text."},
     "POST /signup": {"username": "newcomer", "password": "a long walk by the sea"},
     "POST /signin": {"username": "alice", "password": "a long walk by the sea"},
 }
@@ -19,6 +23,15 @@ MATRIX = {
     "GET /posts/{post}": (200, 200, 200, 200),
     "PATCH /posts/{post}": (401, 403, 200, 403),
     "DELETE /posts/{post}": (401, 403, 204, 204),
+    "GET /posts/{post}/comments": (200, 200, 200, 200),
+    "POST /posts/{post}/comments": (401, 201, 201, 201),
+    "GET /comments/{comment}": (200, 200, 200, 200),
+    "PATCH /comments/{comment}": (401, 403, 200, 403),
+    "DELETE /comments/{comment}": (401, 403, 204, 204),
+    "POST /posts/{post}/images": (401, 403, 201, 403),
+    "GET /images/{image}": (200, 200, 200, 200),
+    "PATCH /images/{image}": (401, 403, 200, 403),
+    "DELETE /images/{image}": (401, 403, 204, 204),
     "POST /signup": (201, 201, 201, 201),
     "POST /signin": (200, 200, 200, 200),
     "POST /signout": (204, 204, 204, 204),
@@ -38,6 +51,10 @@ MATRIX = {
 }
 NAMES = {
     "/posts/<nanoid:id>": "/posts/{post}",
+    "/posts/<nanoid:id>/comments": "/posts/{post}/comments",
+    "/comments/<nanoid:id>": "/comments/{comment}",
+    "/posts/<nanoid:id>/images": "/posts/{post}/images",
+    "/images/<nanoid:id>": "/images/{image}",
     '/users/<nanoid("me"):id>': "/users/{user}",
     "/sessions/<nanoid:id>": "/sessions/{session}",
     "/docs/<path:filename>": "/docs/{file}",
@@ -60,16 +77,33 @@ def test_a_view_without_an_access_rule_does_not_register():
         Blueprint("bare", __name__).get("/bare")(lambda: None)
 
 
+@pytest.fixture
+def url_of(alice, post):
+    """Fill in what Alice owns."""
+
+    def url_of(path):
+        return path.format(
+            post=post["id"],
+            comment=alice.comment_on(post, "A comment")["id"],
+            image=alice.illustrate(post)["id"],
+            user=alice.user["id"],
+            session=alice.get("/sessions").json[0]["id"],
+            file="docs.js" if path.startswith("/static") else "swagger-ui.css",
+        )
+
+    return url_of
+
+
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("operation", MATRIX)
-def test_access(operation, role, request, alice, post):
+def test_access(operation, role, request, url_of):
     client = request.getfixturevalue(role)
     method, path = operation.split()
-    own_session = alice.get("/sessions").json[0]["id"]
-    file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
-    url = path.format(post=post["id"], user=alice.user["id"], session=own_session, file=file)
-    body = BODIES.get(operation, {} if method in {"PATCH", "POST"} else None)
-    with client.open(url, method=method, json=body) as answer:
+    if operation == "POST /posts/{post}/images":
+        body = {"data": {"file": (BytesIO(pictures.png()), "a.png")}}
+    else:
+        body = {"json": BODIES.get(operation, {} if method in {"PATCH", "POST"} else None)}
+    with client.open(url_of(path), method=method, **body) as answer:
         assert answer.status_code == MATRIX[operation][ROLES.index(role)]
 
 
@@ -82,11 +116,8 @@ def test_who_is_asking_comes_before_what_is_asked(operation, anonymous):
 
 
 @pytest.mark.parametrize("operation", [name for name in MATRIX if name.startswith("GET")])
-def test_head_and_options_answer(operation, alice, post):
-    path = operation.split()[1]
-    session = alice.get("/sessions").json[0]["id"]
-    file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
-    url = path.format(post=post["id"], user=alice.user["id"], session=session, file=file)
+def test_head_and_options_answer(operation, alice, url_of):
+    url = url_of(operation.split()[1])
     with alice.head(url) as head, alice.get(url) as get:
         assert (head.status_code, head.data) == (get.status_code, b"")
         assert head.headers.get("ETag") == get.headers.get("ETag")

@@ -5,8 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import sqlalchemy as sa
-from asserts import faults
-from werkzeug.http import parse_options_header
+from asserts import faults, next_url, walk
 
 from posting.database import db, new_id, now
 from posting.models import Post, User
@@ -36,23 +35,6 @@ def fill(app, alice, bob):
         return sorted(rows, key=lambda row: (row["created_at"], row["id"]), reverse=True)
 
     return fill
-
-
-def next_url(response):
-    if "Link" not in response.headers:
-        return None
-    target, options = parse_options_header(response.headers["Link"])
-    assert options == {"rel": "next"}
-    return target.strip("<>")
-
-
-def walk(client, url):
-    """Yield each page of a list."""
-    while url:
-        response = client.get(url)
-        assert response.status_code == 200, response.text
-        yield response.json
-        url = next_url(response)
 
 
 def ids(rows):

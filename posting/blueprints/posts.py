@@ -2,23 +2,17 @@
 
 from typing import Any
 
-from werkzeug.exceptions import Forbidden, NotFound
+from werkzeug.exceptions import Forbidden
 
-from posting import schemas
+from posting import locked, schemas
 from posting.database import db
-from posting.models import Post
+from posting.models import Image, Post
+from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.pagination import paginate
 from posting.protocol.preconditions import IfMatch, require_match, versioned
-from posting.protocol.urls import external_url
+from posting.protocol.urls import external_url, with_url
 from posting.sessions import current_user, signed_in
-
-
-class NoSuchPost(NotFound):
-    """No post has this id."""
-
-    description = "There is no such post."
-
 
 posts = Blueprint("posts", __name__, description="What the community writes")
 
@@ -36,14 +30,16 @@ def list_posts(query: dict[str, Any]) -> Any:
 @posts.post("/posts")
 @signed_in
 @posts.arguments(schemas.PostInput)
+@posts.arguments(IdempotencyKey, location="headers")
+@idempotent
 @posts.response(201, schemas.Post, headers={"ETag": "ETag"})
 def create_post(fields: dict[str, Any]) -> Any:
     """Write a post."""
     post = Post(author=current_user(), **fields)
     db.session.add(post)
-    db.session.commit()
-    location = external_url("posts.get_post", id=post.id)
-    return post, {"Location": location} | versioned(post.version)
+    db.session.flush()
+    shown, headers = _shown(post.id)
+    return shown, headers | {"Location": external_url("posts.get_post", id=post.id)}
 
 
 @posts.get("/posts/<nanoid:id>")
@@ -52,11 +48,7 @@ def create_post(fields: dict[str, Any]) -> Any:
 @posts.response(200, schemas.Post)
 def get_post(id: str) -> Any:
     """Read a post."""
-    row = db.session.execute(Post.whole(id)).one_or_none()
-    if row is None:
-        raise NoSuchPost
-    *brief, content, version = row
-    return Post.brief(brief) | {"content": content}, versioned(version)
+    return _shown(id)
 
 
 @posts.patch("/posts/<nanoid:id>")
@@ -67,14 +59,15 @@ def get_post(id: str) -> Any:
 @posts.response(200, schemas.Post, headers={"ETag": "ETag"})
 def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
     """Edit a post of one's own."""
-    post = _locked(id)
+    post = locked.post(id)
     if not post.editable_by(current_user()):
         raise Forbidden("Only its author may edit a post.")
     require_match(condition, post.version)
-    for name, value in changes.items():
-        setattr(post, name, value)
+    post.assign(changes)
+    db.session.flush()
+    answer = _shown(id)
     db.session.commit()
-    return post, versioned(post.version)
+    return answer
 
 
 @posts.delete("/posts/<nanoid:id>")
@@ -84,7 +77,7 @@ def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> An
 @posts.response(204)
 def delete_post(condition: dict[str, str], id: str) -> Any:
     """Delete a post of one's own, or any post as a moderator."""
-    post = _locked(id)
+    post = locked.post(id)
     if not post.deletable_by(current_user()):
         raise Forbidden("Only its author or a moderator may delete a post.")
     require_match(condition, post.version)
@@ -92,9 +85,12 @@ def delete_post(condition: dict[str, str], id: str) -> Any:
     db.session.commit()
 
 
-def _locked(id: str) -> Post:
-    """Return the post, which nobody else can change until the commit."""
-    post = db.session.get(Post, id, with_for_update=True)
-    if post is None:
-        raise NoSuchPost
-    return post
+def _shown(id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    row = db.session.execute(Post.whole(id)).one_or_none()
+    if row is None:
+        raise locked.NoSuchPost
+    *brief, content, version, has_images = row
+    own = Image.listed().where(Image.post_id == id)
+    images = db.session.execute(own).mappings() if has_images else ()
+    whole = {"content": content, "images": [with_url("images.get_image", row) for row in images]}
+    return Post.brief(brief) | whole, versioned(version)

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import sqlalchemy as sa
 from marshmallow import ValidationError
 from werkzeug.exceptions import Forbidden, NotFound
 
-from posting import schemas, sessions
+from posting import deletion, schemas, sessions
 from posting.database import db
-from posting.models import Post, User
+from posting.models import User
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.problems import InvalidInput, body_errors
 from posting.sessions import current_session, current_user, signed_in
@@ -48,8 +47,7 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
     sessions.lock_account(user)
     if "password_hash" in changes:
         sessions.end_sessions(user, but=current_session())
-    for name, value in changes.items():
-        setattr(user, name, value)
+    user.assign(changes)
     with sessions.unique_username():
         db.session.commit()
     return user
@@ -61,11 +59,9 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
 @users.answers(403, 404)
 @users.response(204, headers={"Set-Cookie": "Set-Cookie"})
 def delete_user(query: dict[str, str], id: str) -> Any:
-    """Delete one's own account, its sessions, and its posts if so asked."""
+    """Delete one's own account, its sessions, and its posts and comments if so asked."""
     user = sessions.lock_account(_own_account(id))
-    if query["content"] == "delete":
-        db.session.execute(sa.delete(Post).where(Post.author_id == user.id))
-    db.session.execute(sa.delete(User).where(User.id == user.id))
+    deletion.delete_account(user, with_content=query["content"] == "delete")
     db.session.commit()
     return None, sessions.cookie(None)
 

@@ -1,23 +1,30 @@
-"""JSON bodies, read strictly: UTF-8, no duplicate names, finite numbers, bounded depth (RFC 8259).
+"""Bodies, read strictly.
 
-Python's parser takes more than JSON is, and deep nesting costs it a RecursionError.
+JSON (RFC 8259) is UTF-8 without duplicate names, its numbers finite, its depth bounded: Python's
+parser takes more than JSON is, and deep nesting costs it a RecursionError. Forms (RFC 7578) are
+UTF-8 too: werkzeug's own reader would put other characters in place of what is not.
 """
 
 import json
 import math
+from collections.abc import Iterator, Set
 from typing import Any, NoReturn
 
 from flask import current_app, request
+from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import (
     BadRequest,
     HTTPException,
     RequestEntityTooLarge,
     UnsupportedMediaType,
 )
+from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
 
 DEEPEST = 100
 JSON_TYPES = {"application/json"}
 PATCH_TYPES = JSON_TYPES | {"application/merge-patch+json"}  # RFC 7396
+FORM_TYPE = "multipart/form-data"
+MOST_PARTS = 20
 
 
 def read_json() -> Any:
@@ -25,16 +32,48 @@ def read_json() -> Any:
 
     Errors: 413 too large, 415 another media type, 400 not JSON.
     """
-    data = _receive(current_app.config["MAX_JSON_BYTES"])
     types = PATCH_TYPES if request.method == "PATCH" else JSON_TYPES
-    if data and request.mimetype not in types:
-        raise UnsupportedMediaType(f"The body must be sent as {' or '.join(sorted(types))}.")
-    if not data:
-        raise BadRequest("The body is empty; it must be a JSON object.")
-    return parse(data)
+    return parse(_receive(current_app.config["MAX_JSON_BYTES"], types))
 
 
-def _receive(most: int) -> bytes:
+def read_form() -> MultiDict[str, str | bytes]:
+    """Return the parts of the request's form: texts, and files as bytes.
+
+    Errors: 413 too large as a whole or in one file, 415 another media type, 400 not a form.
+    """
+    data = _receive(current_app.config["MAX_UPLOAD_BYTES"], {FORM_TYPE})
+    boundary = request.mimetype_params.get("boundary", "")
+    try:
+        parts = MultiDict(_parts(data, boundary.encode()))
+    except RequestEntityTooLarge:
+        raise BadRequest(f"The form has more than {MOST_PARTS} parts.") from None
+    except UnicodeDecodeError:
+        raise BadRequest("The form is not UTF-8.") from None
+    except ValueError as error:
+        raise BadRequest(f"The body is not a form: {error}.") from None
+    most = current_app.config["MAX_IMAGE_BYTES"]
+    if any(isinstance(part, bytes) and len(part) > most for part in parts.values()):
+        raise RequestEntityTooLarge(f"A file may have at most {most:,} bytes.")
+    return parts
+
+
+def _parts(data: bytes, boundary: bytes) -> Iterator[tuple[str, str | bytes]]:
+    if not boundary:
+        raise ValueError("its Content-Type names no boundary")
+    decoder = MultipartDecoder(boundary, max_parts=MOST_PARTS)
+    decoder.receive_data(data)
+    decoder.receive_data(None)
+    part: Field | File | None = None
+    while not isinstance(event := decoder.next_event(), Epilogue):
+        if isinstance(event, Field | File):
+            part = event
+        elif isinstance(event, Data) and part:
+            if not part.name:
+                raise ValueError("a part has no name")
+            yield part.name, event.data if isinstance(part, File) else event.data.decode()
+
+
+def _receive(most: int, types: Set[str]) -> bytes:
     request.max_content_length = most + 1  # where a body that tells no length is cut off
     try:
         data = request.get_data(cache=False)
@@ -44,6 +83,11 @@ def _receive(most: int) -> bytes:
         raise BadRequest("The body did not arrive whole.") from error
     if len(data) > most:
         raise RequestEntityTooLarge
+    expected = " or ".join(sorted(types))
+    if data and request.mimetype not in types:
+        raise UnsupportedMediaType(f"The body must be sent as {expected}.")
+    if not data:
+        raise BadRequest(f"The body is empty; it must be {expected}.")
     return data
 
 

@@ -76,6 +76,8 @@ IF_NONE_MATCH = {
     "description": "An ETag that the client has; 304 if it is still good.",
     "schema": {"type": "string", "examples": ['"5f2c9d7a41e0b388"']},
 }
+# What a request header can bring about.
+HEADER_PROBLEMS = {"If-Match": 412, "Idempotency-Key": 409}
 PROBLEM_HEADERS = {401: ["WWW-Authenticate"], 503: ["Retry-After"]}
 CONVENTIONAL_PROBLEMS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 500, 503)
 PROBLEM_EXAMPLES: dict[int, dict[str, Any]] = {
@@ -129,8 +131,8 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
             responses.pop(redundant, None)
         if "query" in taken:
             statuses.add(422)
-        if "headers" in taken:
-            statuses.add(412)
+        names = {parameter["name"] for parameter in parameters if "name" in parameter}
+        statuses |= {HEADER_PROBLEMS[name] for name in names & HEADER_PROBLEMS.keys()}
         for status, response in responses.items():
             headers = ["X-Request-ID", "Cache-Control"]
             headers += ["ETag"] if reads and status != "302" else []

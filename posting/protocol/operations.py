@@ -86,7 +86,7 @@ class Blueprint(openapi.DocumentedBlueprint):
     response: Callable[..., Decorator]
 
     def arguments(self, schema: Schema | type[Schema], *, location: str = "json") -> Decorator:
-        """Take an input, checked by `schema`, from the body, the query or the headers."""
+        """Take an input, checked by `schema`: `json`, `files` (a form), `query` or `headers`."""
         return super().arguments(schema, location=location)  # type: ignore[no-any-return]
 
     def add_url_rule(
@@ -110,7 +110,7 @@ class Blueprint(openapi.DocumentedBlueprint):
 def _operation(view: Callable[..., Any]) -> Callable[..., Any]:
     access: Callable[[], None] = view.access  # type: ignore[attr-defined]
     inputs: tuple[tuple[str, Schema], ...] = getattr(view, "inputs", ())
-    takes_body = any(location == "json" for location, _ in inputs)
+    takes_body = any(location in {"json", "files"} for location, _ in inputs)
 
     @wraps(view)
     def operation(**path: str) -> Any:
@@ -140,10 +140,10 @@ def _read(inputs: Iterable[tuple[str, Schema]], path: dict[str, str]) -> list[An
     return values
 
 
-def _load_query(schema: Schema, query: MultiDict[str, str]) -> Any:
-    if repeated := [name for name, values in query.lists() if len(values) > 1]:
+def _load_once(schema: Schema, named: MultiDict[str, Any]) -> Any:
+    if repeated := [name for name, values in named.lists() if len(values) > 1]:
         raise ValidationError({name: ["Given more than once."] for name in repeated})
-    return schema.load(query.to_dict())
+    return schema.load(named.to_dict())
 
 
 def _load_headers(schema: Schema, headers: Headers) -> Any:
@@ -170,6 +170,7 @@ class _Location:
 
 _LOCATIONS = {
     "json": _Location(bodies.read_json, Schema.load, body_errors),
-    "query": _Location(lambda: request.args, _load_query, _errors_of("parameter")),
+    "files": _Location(bodies.read_form, _load_once, body_errors),
+    "query": _Location(lambda: request.args, _load_once, _errors_of("parameter")),
     "headers": _Location(lambda: request.headers, _load_headers, _errors_of("header")),
 }

@@ -46,7 +46,7 @@ def paginate(
 
 
 def _serializer() -> URLSafeSerializer:
-    return URLSafeSerializer(current_app.secret_key or "", salt=f"cursor {request.endpoint}")
+    return URLSafeSerializer(current_app.secret_key or "", salt=f"cursor {request.path}")
 
 
 def _next_url(moment: datetime, row_id: str) -> str:

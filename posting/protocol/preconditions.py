@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from typing import Any
 
 from flask import Response, request
 from marshmallow import Schema, fields
@@ -24,6 +23,17 @@ class IfMatch(Schema):
     )
 
 
+def immutable(tag: str) -> dict[str, str]:
+    """Return the headers of what never changes, which `finish` leaves as they are."""
+    return {"ETag": f'"{tag}"', "Cache-Control": "public, max-age=31536000, immutable"}
+
+
+def client_has(tag: str) -> bool:
+    """Tell whether the request names this tag as one that need not be sent again."""
+    header = request.headers.get("If-None-Match", "").strip()
+    return header == "*" or tag in _TAG.findall(header)
+
+
 def versioned(version: int) -> dict[str, str]:
     """Return the ETag header of a record, to which `finish` adds a digest of its body.
 
@@ -36,26 +46,23 @@ def versioned(version: int) -> dict[str, str]:
 def require_match(condition: dict[str, str], version: int) -> None:
     """Raise 412 if an If-Match was sent and names another version than `version`."""
     header = condition.get("if_match", "*").strip()
-    if header != "*" and str(version) not in {tag.partition("-")[0] for tag in _tags(header)}:
+    versions = {tag.partition("-")[0] for tag in _TAG.findall(header)}
+    if header != "*" and str(version) not in versions:
         raise PreconditionFailed("It has been changed since; read it again.")
 
 
 def finish(response: Response) -> None:
     """Give an answer its ETag, and answer 304 where the client has the same already."""
-    version = response.headers.get("ETag", "").strip('"')
+    tag = response.headers.get("ETag", "").strip('"')
     safe = request.method in {"GET", "HEAD"}
-    if response.status_code not in {200, 201} or not (safe or version) or response.is_streamed:
+    if response.status_code not in {200, 201} or not (safe or tag) or response.is_streamed:
         return
-    digest = hashlib.blake2b(response.get_data(), digest_size=8).hexdigest()
-    tag = f"{version}-{digest}" if version else digest
-    response.headers["ETag"] = f'"{tag}"'
-    header = request.headers.get("If-None-Match", "")
-    if safe and header and (header.strip() == "*" or tag in _tags(header)):
+    if "immutable" not in response.headers.get("Cache-Control", ""):
+        digest = hashlib.blake2b(response.get_data(), digest_size=8).hexdigest()
+        tag = f"{tag}-{digest}" if tag else digest
+        response.headers["ETag"] = f'"{tag}"'
+    if safe and client_has(tag):
         response.status_code = 304
         response.set_data(b"")
         for name in ("Content-Type", "Content-Length"):
             response.headers.pop(name, None)
-
-
-def _tags(header: str) -> list[Any]:
-    return _TAG.findall(header)

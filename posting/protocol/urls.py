@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import sqlalchemy as sa
 from flask import current_app, request, url_for
 
 
@@ -10,3 +11,8 @@ def external_url(endpoint: str, **values: Any) -> str:
     path = url_for(endpoint, **values).removeprefix(request.script_root)
     base = current_app.config["PUBLIC_URL"] or request.root_url.rstrip("/")
     return f"{base}{path}"
+
+
+def with_url(endpoint: str, record: sa.RowMapping) -> dict[str, Any]:
+    """Return a record with the URL of the view that hands it out."""
+    return {**record, "url": external_url(endpoint, id=record["id"])}

@@ -1,0 +1,115 @@
+"""Comments and replies: list, read, write, edit, delete."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from werkzeug.exceptions import Forbidden
+
+from posting import deletion, locked, schemas
+from posting.database import db
+from posting.models import Comment, Post
+from posting.protocol.idempotency import IdempotencyKey, idempotent
+from posting.protocol.operations import Blueprint, public
+from posting.protocol.pagination import paginate
+from posting.protocol.preconditions import IfMatch, require_match, versioned
+from posting.protocol.problems import InvalidInput
+from posting.protocol.urls import external_url
+from posting.sessions import current_user, hold_account, signed_in
+
+comments = Blueprint("comments", __name__, description="What the community says to it")
+
+
+@comments.get("/posts/<nanoid:id>/comments")
+@public
+@comments.arguments(schemas.CommentsQuery, location="query")
+@comments.answers(404)
+@comments.response(200, schemas.Comment(many=True), headers={"Link": "Link"})
+def list_comments(query: dict[str, Any], id: str) -> Any:
+    """List the comments on a post, the oldest first: a parent always comes before its replies."""
+    rows = Comment.listed().where(Comment.post_id == id)
+    page = paginate(rows, Comment.item, query, Comment.created_at, Comment.id, newest_first=False)
+    if page[0] or db.session.scalar(sa.select(Post.id).where(Post.id == id)):
+        return page
+    raise locked.NoSuchPost
+
+
+@comments.post("/posts/<nanoid:id>/comments")
+@signed_in
+@comments.arguments(schemas.CommentInput)
+@comments.arguments(IdempotencyKey, location="headers")
+@idempotent
+@comments.answers(404)
+@comments.response(201, schemas.Comment, headers={"ETag": "ETag"})
+def create_comment(fields: dict[str, Any], id: str) -> Any:
+    """Comment on a post, or reply to a comment on it."""
+    hold_account()
+    locked.post(id)
+    moment = Comment.moment_of_reply(_parent(fields.get("parent_id"), id))
+    comment = Comment(post_id=id, author_id=current_user().id, created_at=moment, **fields)
+    db.session.add(comment)
+    db.session.execute(Post.count_comment(id))
+    db.session.flush()
+    shown, headers = _shown(comment.id)
+    return shown, headers | {"Location": external_url("comments.get_comment", id=comment.id)}
+
+
+@comments.get("/comments/<nanoid:id>")
+@public
+@comments.answers(404, 422)
+@comments.response(200, schemas.Comment)
+def get_comment(id: str) -> Any:
+    """Read a comment."""
+    return _shown(id)
+
+
+@comments.patch("/comments/<nanoid:id>")
+@signed_in
+@comments.arguments(schemas.CommentChange(partial=True))
+@comments.arguments(IfMatch, location="headers")
+@comments.answers(403, 404)
+@comments.response(200, schemas.Comment, headers={"ETag": "ETag"})
+def edit_comment(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
+    """Edit a comment of one's own."""
+    comment = locked.comment(id)
+    if not comment.editable_by(current_user()):
+        raise Forbidden("Only its author may edit a comment.")
+    require_match(condition, comment.version)
+    comment.assign(changes)
+    db.session.flush()
+    answer = _shown(id)
+    db.session.commit()
+    return answer
+
+
+@comments.delete("/comments/<nanoid:id>")
+@signed_in
+@comments.arguments(IfMatch, location="headers")
+@comments.answers(403, 404, 422)
+@comments.response(204)
+def delete_comment(condition: dict[str, str], id: str) -> Any:
+    """Delete a comment of one's own, or any comment as a moderator.
+
+    One that has replies stays as their place, without author and content.
+    """
+    comment = locked.comment(id)
+    if not comment.deletable_by(current_user()):
+        raise Forbidden("Only its author or a moderator may delete a comment.")
+    require_match(condition, comment.version)
+    deletion.delete_comments(Comment.id == id)
+    db.session.commit()
+
+
+def _shown(id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    row = db.session.execute(Comment.listed().where(Comment.id == id)).one_or_none()
+    if row is None:
+        raise locked.NoSuchComment
+    return Comment.item(row), versioned(row.version)
+
+
+def _parent(parent_id: str | None, post_id: str) -> Comment | None:
+    if parent_id is None:
+        return None
+    parent = db.session.get(Comment, parent_id)
+    if parent is None or parent.is_deleted or parent.post_id != post_id:
+        raise InvalidInput.at("/parent_id", "Must be a comment on this post that is not deleted.")
+    return parent

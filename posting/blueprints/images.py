@@ -1,0 +1,122 @@
+"""Images of posts: add, hand out, describe, delete."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Response
+from werkzeug.exceptions import Forbidden, ServiceUnavailable
+
+from posting import locked, pictures, schemas
+from posting.database import db
+from posting.models import IMAGES_PER_POST, Image, ImageData
+from posting.protocol.idempotency import IdempotencyKey, idempotent
+from posting.protocol.operations import Blueprint, public
+from posting.protocol.preconditions import client_has, immutable
+from posting.protocol.problems import InvalidInput
+from posting.protocol.urls import with_url
+from posting.sessions import current_user, hold_account, signed_in
+
+images = Blueprint("images", __name__, description="What a post shows")
+
+# Even where a browser takes a picture for a page, it may run nothing and has no origin.
+PICTURE_POLICY = {"Content-Security-Policy": "default-src 'none'; sandbox"}
+
+
+@images.post("/posts/<nanoid:id>/images")
+@signed_in
+@images.arguments(schemas.ImageUpload, location="files")
+@images.arguments(IdempotencyKey, location="headers")
+@idempotent
+@images.answers(403, 404)
+@images.response(201, schemas.Image)
+def create_image(form: dict[str, Any], id: str) -> Any:
+    """Add an image to a post of one's own: a PNG, JPEG, WebP or GIF of at most 25 megapixels.
+
+    It is encoded anew: upright, without metadata; animations are kept.
+    """
+    picture = _cleaned(form["file"])
+    hold_account()
+    if not locked.post(id).editable_by(current_user()):
+        raise Forbidden("Only its author may add images to a post.")
+    _require_room(id)
+    image = _add(picture, post_id=id, alt=form.get("alt"))
+    shown = _shown(image.id)
+    return shown, {"Location": shown["url"]}
+
+
+@images.get("/images/<nanoid:id>")
+@public
+@images.answers(404, 422)
+@images.response(200, {"type": "string", "format": "binary"}, content_type="image/*")
+def get_image(id: str) -> Any:
+    """Hand out a picture, to be kept for good."""
+    data = sa.literal(b"") if client_has(id) else ImageData.data
+    stored = sa.select(data, Image.media_type).join_from(ImageData, Image)
+    row = db.session.execute(stored.where(Image.id == id)).one_or_none()
+    if row is None:
+        raise locked.NoSuchImage
+    return Response(row[0], headers=immutable(id) | PICTURE_POLICY, content_type=row[1])
+
+
+@images.patch("/images/<nanoid:id>")
+@signed_in
+@images.arguments(schemas.ImageChange)
+@images.answers(403, 404)
+@images.response(200, schemas.Image)
+def edit_image(changes: dict[str, Any], id: str) -> Any:
+    """Describe an image of one's own for those who do not see it."""
+    image = locked.image(id)
+    if not image.editable_by(current_user()):
+        raise Forbidden("Only the author of its post may edit an image.")
+    image.assign(changes)
+    db.session.flush()
+    shown = _shown(id)
+    db.session.commit()
+    return shown
+
+
+@images.delete("/images/<nanoid:id>")
+@signed_in
+@images.answers(403, 404, 422)
+@images.response(204)
+def delete_image(id: str) -> Any:
+    """Delete an image of one's own, or any image as a moderator."""
+    image = locked.image(id)
+    if not image.deletable_by(current_user()):
+        raise Forbidden("Only the author of its post or a moderator may delete an image.")
+    db.session.delete(image)
+    db.session.commit()
+
+
+def _cleaned(data: bytes) -> pictures.Picture:
+    try:
+        return pictures.clean(data)
+    except pictures.PictureError as error:
+        raise InvalidInput.at("/file", str(error)) from None
+    except pictures.BusyError:
+        raise ServiceUnavailable("Many images are coming in; try again.", retry_after=2) from None
+
+
+def _require_room(post_id: str) -> None:
+    count = sa.select(sa.func.count()).where(Image.post_id == post_id)
+    if db.session.scalar(count) == IMAGES_PER_POST:
+        raise InvalidInput.at("/file", f"The post has {IMAGES_PER_POST} images, and no more fit.")
+
+
+def _add(picture: pictures.Picture, **fields: Any) -> Image:
+    image = Image(
+        media_type=picture.media_type,
+        width=picture.width,
+        height=picture.height,
+        size=len(picture.data),
+        **fields,
+    )
+    db.session.add(image)
+    db.session.flush()
+    db.session.execute(sa.insert(ImageData).values(image_id=image.id, data=picture.data))
+    return image
+
+
+def _shown(id: str) -> dict[str, Any]:
+    row = db.session.execute(Image.listed().where(Image.id == id)).mappings().one()
+    return with_url("images.get_image", row)

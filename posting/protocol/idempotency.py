@@ -1,0 +1,116 @@
+"""Requests that may be sent again without being done again.
+
+After the IETF draft draft-ietf-httpapi-idempotency-key-header-07.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Response, current_app, request
+from marshmallow import Schema
+from marshmallow.validate import Regexp
+from werkzeug.exceptions import Conflict
+
+from posting import models, schemas
+from posting.database import begin, db, now, sweep
+from posting.protocol.problems import InvalidInput
+from posting.sessions import current_user
+
+NAME = "Idempotency-Key"
+KEPT_HEADERS = ("Location", "ETag")
+LOCK_NOT_AVAILABLE = "55P03"  # Postgres
+
+
+class IdempotencyKey(Schema):
+    """The header under which an answer is kept."""
+
+    idempotency_key = schemas.String(
+        data_key=NAME,
+        validate=Regexp(r"[!-~]{1,255}\Z", error="Must be 1 to 255 visible ASCII characters."),
+        pattern="^[!-~]{1,255}$",
+        metadata=schemas.described(
+            "8e03978e-40d5-43dd-bc93-6894a57f9324",
+            "Any text of the client's own: within 24 hours the same request with the same key "
+            "creates nothing, and is answered as the first one was.",
+        ),
+    )
+
+
+def idempotent(view: Callable[..., Response]) -> Callable[..., Response]:
+    """Commit what a view creates; with a key, together with its answer, to be given again.
+
+    The key is the last input of the view, which does not see it. Errors: 422 if the key stands for
+    another request, 409 if the first one is still under way.
+    """
+
+    @wraps(view)
+    def operation(*values: Any, **path: str) -> Response:
+        *inputs, header = values
+        if not header:
+            answer = view(*inputs, **path)
+            db.session.commit()
+            return answer
+        user_id, key = current_user().id, header["idempotency_key"]
+        fingerprint = _fingerprint(inputs, path)
+        kept = _find(user_id, key)
+        if kept is None:
+            try:
+                answer = view(*inputs, **path)
+                _keep(answer, user_id, key, fingerprint)
+                return answer
+            except sa.exc.IntegrityError:
+                db.session.rollback()
+                if (kept := _find(user_id, key)) is None:
+                    raise
+        return _again(kept, fingerprint)
+
+    return operation
+
+
+def _fingerprint(inputs: list[Any], path: dict[str, str]) -> str:
+    """Return what tells this request from others: which view, of what, with which inputs."""
+    described = json.dumps([request.endpoint, path, inputs], sort_keys=True, default=_digest)
+    return _digest(described.encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _find(user_id: str, key: str) -> models.IdempotencyKey | None:
+    begin(writes=False)
+    kept = db.session.get(models.IdempotencyKey, (user_id, key))
+    db.session.commit()
+    return kept if kept and kept.created_at > _oldest() else None
+
+
+def _oldest() -> Any:
+    return now() - models.IDEMPOTENCY_LIFETIME
+
+
+def _keep(answer: Response, user_id: str, key: str, fingerprint: str) -> None:
+    """Commit the key beside what was created; the database lets one of several do so."""
+    table = models.IdempotencyKey
+    sweep(table.created_at, _oldest())
+    own = sa.and_(table.user_id == user_id, table.key == key)
+    db.session.execute(sa.delete(table).where(own, table.created_at <= _oldest()))
+    headers = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
+    row = {"user_id": user_id, "key": key, "fingerprint": fingerprint, "headers": headers}
+    try:
+        db.session.execute(sa.insert(table).values(row | {"body": answer.get_data(as_text=True)}))
+    except sa.exc.OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+            raise
+        raise Conflict(f"A request with this {NAME} is still under way.") from None
+    db.session.commit()
+
+
+def _again(kept: models.IdempotencyKey, fingerprint: str) -> Response:
+    if kept.fingerprint != fingerprint:
+        detail = "Was used for another request; take a new one."
+        raise InvalidInput([{"detail": detail, "header": NAME}])
+    return current_app.response_class(kept.body, 201, kept.headers, content_type="application/json")

@@ -1,0 +1,308 @@
+"""Images over HTTP."""
+
+from io import BytesIO
+
+import pictures
+import pytest
+import sqlalchemy as sa
+from asserts import faults, problem, sound
+from PIL import Image as Pillow
+from urllib3.filepost import encode_multipart_formdata
+
+from posting import pictures as cleaning
+from posting.database import db
+from posting.models import Image, ImageData
+
+UNKNOWN = "a" * 21
+
+
+@pytest.fixture(autouse=True)
+def _all_is_sound(app):
+    yield
+    with app.app_context(), db.engine.connect() as connection:
+        sound(connection)
+
+
+def images_of(post):
+    return f"/posts/{post['id']}/images"
+
+
+def path(image):
+    return f"/images/{image['id']}"
+
+
+def form(data=None, **fields):
+    return {"file": (BytesIO(pictures.png() if data is None else data), "a.png")} | fields
+
+
+def stored(app):
+    with app.app_context():
+        count = sa.select(sa.func.count())
+        return [db.session.scalar(count.select_from(table)) for table in (Image, ImageData)]
+
+
+@pytest.fixture
+def image(alice, post):
+    return alice.illustrate(post, alt="A loom")
+
+
+def test_an_image_is_added_and_handed_out(alice, anonymous, post):
+    created = alice.post(images_of(post), data=form(alt="A *loom* 🧶"))
+
+    assert created.status_code == 201
+    image = created.json
+    picture = anonymous.get(path(image))
+    assert image == {
+        "id": image["id"],
+        "url": f"http://localhost{path(image)}",
+        "media_type": "image/png",
+        "width": 48,
+        "height": 32,
+        "size": len(picture.data),
+        "alt": "A *loom* 🧶",
+        "created_at": image["created_at"],
+    }
+    assert created.headers["Location"] == image["url"]
+    assert Pillow.open(BytesIO(picture.data)).convert("RGB").tobytes() == pictures.scene().tobytes()
+
+
+def test_a_picture_is_kept_for_good_and_may_run_nothing(anonymous, image):
+    picture = anonymous.get(path(image))
+    assert picture.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert picture.headers["ETag"] == f'"{image["id"]}"'
+    assert picture.content_type == "image/png"
+    assert picture.headers["X-Content-Type-Options"] == "nosniff"
+    assert picture.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert int(picture.headers["Content-Length"]) == image["size"]
+    head = anonymous.head(path(image))
+    assert (head.data, head.headers["Content-Length"]) == (b"", str(image["size"]))
+    for tag in (picture.headers["ETag"], f"W/{picture.headers['ETag']}", "*"):
+        again = anonymous.get(path(image), headers={"If-None-Match": tag})
+        assert (again.status_code, again.data) == (304, b"")
+        for name in ("ETag", "Cache-Control", "Content-Security-Policy"):
+            assert again.headers[name] == picture.headers[name]
+    other = anonymous.get(path(image), headers={"If-None-Match": '"other"'})
+    assert (other.status_code, other.data) == (200, picture.data)
+
+
+def test_a_post_shows_its_images_and_lists_do_not(alice, anonymous, post):
+    shown = [alice.illustrate(post, alt=str(number)) for number in range(3)]
+    assert anonymous.get(f"/posts/{post['id']}").json == post | {"images": shown}
+    edited = alice.patch(f"/posts/{post['id']}", json={"title": "On looms"}).json
+    assert edited["images"] == shown
+    assert "images" not in anonymous.get("/posts").json[0]
+
+
+def test_images_change_what_a_reader_has_but_not_what_an_author_edits(alice, post):
+    path = f"/posts/{post['id']}"
+    tag = alice.get(path).headers["ETag"]
+    alice.illustrate(post)
+    assert alice.get(path, headers={"If-None-Match": tag}).status_code == 200
+    edit = alice.patch(path, json={"title": "x"}, headers={"If-Match": tag})
+    assert edit.status_code == 200
+
+
+def test_only_the_author_of_the_post_adds_images(app, bob, moderator, post):
+    for other in (bob, moderator):
+        problem(other.post(images_of(post), data=form()), 403)
+    problem(bob.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
+    assert stored(app) == [0, 0]
+
+
+def test_ten_images_fit_a_post(app, alice, post):
+    for _ in range(10):
+        last = alice.illustrate(post)
+    assert faults(alice.post(images_of(post), data=form())) == {"/file"}
+    assert stored(app) == [10, 10]
+    alice.delete(path(last))
+    alice.illustrate(post)
+
+
+class TestForms:
+    @pytest.mark.parametrize(
+        ("fields", "wrong"),
+        [
+            ({}, {"/file"}),
+            ({"file": "text"}, {"/file"}),
+            ({"alt": "x"}, {"/file"}),
+            (form() | {"alt": "x" * 501}, {"/alt"}),
+            (form() | {"alt": "a\x00b"}, {"/alt"}),
+            (form() | {"alt": (BytesIO(b"x"), "alt.txt")}, {"/alt"}),
+            (form() | {"id": UNKNOWN, "url": "x"}, {"/id", "/url"}),
+            (form() | {"alt": ["one", "two"]}, {"/alt"}),
+            ({"file": [(BytesIO(b"x"), "a"), (BytesIO(b"y"), "b")]}, {"/file"}),
+            (form(b"") | {"alt": "x" * 501}, {"/alt"}),
+        ],
+    )
+    def test_an_invalid_form_is_refused_whole(self, app, alice, post, fields, wrong):
+        fields = fields or {"": ""}
+        answer = alice.post(images_of(post), data=fields, content_type="multipart/form-data")
+        if "" in fields:
+            problem(answer, 400)
+        else:
+            assert faults(answer) == wrong
+        assert stored(app) == [0, 0]
+
+    def test_everything_wrong_is_told_at_once(self, alice):
+        answer = alice.post("/posts/short/images", data={"file": "x", "b": "c"} | {"a": "b"},
+                            content_type="multipart/form-data")  # fmt: skip
+        assert faults(answer) == {"id", "/file", "/a", "/b"}
+
+    @pytest.mark.parametrize("content_type", ["image/png", "application/json", None, "text/plain"])
+    def test_only_a_form_is_taken(self, alice, post, content_type):
+        answer = alice.post(images_of(post), data=pictures.png(), content_type=content_type)
+        assert "multipart/form-data" in problem(answer, 415)["detail"]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"x",
+            b"--b",
+            b"--b\r\n",
+            b"--b\r\nContent-Disposition: form-data; name=file\r\n\r\nx",
+            b"--b\r\nContent-Disposition: form-data; name=alt\r\n\r\n\xff\r\n--b--\r\n",
+            b"--b\r\nContent-Disposition: form-data; name=\xff\r\n\r\nx\r\n--b--\r\n",
+            b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n",
+            b"--b\r\n\r\nx\r\n--b--\r\n",
+            b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n" * 21 + b"--b--\r\n",
+        ],
+        ids=range(9),
+    )
+    def test_what_is_no_form_is_refused(self, alice, post, body):
+        kind = "multipart/form-data; boundary=b"
+        problem(alice.post(images_of(post), data=body, content_type=kind), 400)
+
+    def test_nothing_is_no_form(self, alice, post):
+        kind = "multipart/form-data; boundary=b"
+        answer = alice.post(images_of(post), input_stream=BytesIO(), content_type=kind)
+        assert "is empty" in problem(answer, 400)["detail"]
+
+    @pytest.mark.parametrize("boundary", ["", "; boundary=", '; boundary=""', "; boundary=é"])
+    def test_a_form_without_a_good_boundary_is_refused(self, alice, post, boundary):
+        kind = f"multipart/form-data{boundary}"
+        problem(alice.post(images_of(post), data=b"--b\r\n", content_type=kind), 400)
+
+    def test_a_form_may_be_laid_out_otherwise(self, alice, post):
+        """No preamble or one, quoted names, no filename type, white space behind the boundary."""
+        body = (
+            b"preamble\r\n--b b  \r\nContent-Type: image/png\r\n"
+            b'content-disposition: form-data; filename=""; name="file"\r\n\r\n'
+            + pictures.png()
+            + b'\r\n--b b\r\nContent-Disposition: form-data; name="alt"\r\n\r\n'
+            + "ß\r\n--c".encode()
+            + b"\r\n--b b--\r\nepilogue"
+        )
+        kind = 'Multipart/Form-Data; boundary="b b"'
+        answer = alice.post(images_of(post), data=body, content_type=kind)
+        assert answer.status_code == 201, answer.text
+        assert answer.json["alt"] == "ß\r\n--c"
+
+    def test_sizes_are_limited(self, make_app, app, alice, post):
+        for length in (5 * 2**20 + 1, 6 * 2**20):
+            body, kind = encode_multipart_formdata({"file": ("a.png", b"x" * length)})
+            problem(alice.post(images_of(post), data=body, content_type=kind), 413)
+        other = make_app(MAX_IMAGE_BYTES=2000, MAX_UPLOAD_BYTES=4000).test_client()
+        other.set_cookie("session", alice.get_cookie("session").value)
+        noise = pictures.encoded(Pillow.effect_noise((48, 48), 60), "PNG")
+        assert 2000 < len(noise) < 4000
+        problem(other.post(images_of(post), data=form(noise)), 413)
+        assert other.post(images_of(post), data=form()).status_code == 201
+        answer = other.post(images_of(post), data=form(alt="x" * 4000))
+        problem(answer, 413)
+        assert stored(app) == [1, 1]
+
+
+class TestDescribing:
+    @pytest.mark.parametrize("alt", ["", "x" * 500, None, "ß 🧶"])
+    def test_the_author_describes(self, alice, anonymous, post, image, alt):
+        answer = alice.patch(path(image), json={"alt": alt})
+        assert (answer.status_code, answer.json) == (200, image | {"alt": alt})
+        assert anonymous.get(f"/posts/{post['id']}").json["images"] == [answer.json]
+
+    def test_nothing_changes_nothing(self, alice, image):
+        assert alice.patch(path(image), json={}).json == image
+
+    @pytest.mark.parametrize(
+        ("body", "wrong"),
+        [
+            ({"alt": 5}, {"/alt"}),
+            ({"alt": "x" * 501}, {"/alt"}),
+            ({"file": "x", "width": 5}, {"/file", "/width"}),
+        ],
+    )
+    def test_an_invalid_description_is_refused(self, alice, image, body, wrong):
+        assert faults(alice.patch(path(image), json=body)) == wrong
+
+    def test_others_do_not(self, bob, moderator, image):
+        for other in (bob, moderator):
+            problem(other.patch(path(image), json={"alt": "x"}), 403)
+
+
+class TestDeleting:
+    def test_the_author_deletes(self, app, alice, anonymous, post, image):
+        tag = {"If-None-Match": f'"{image["id"]}"'}
+        assert alice.delete(path(image)).status_code == 204
+        problem(alice.delete(path(image)), 404)
+        problem(anonymous.get(path(image)), 404)
+        problem(anonymous.get(path(image), headers=tag), 404)
+        problem(alice.patch(path(image), json={"alt": "x"}), 404)
+        assert anonymous.get(f"/posts/{post['id']}").json["images"] == []
+        assert stored(app) == [0, 0]
+
+    def test_a_moderator_does_and_others_do_not(self, bob, moderator, image):
+        problem(bob.delete(path(image)), 403)
+        assert moderator.delete(path(image)).status_code == 204
+
+    def test_images_go_with_their_post(self, app, alice, post, image):
+        assert alice.delete(f"/posts/{post['id']}").status_code == 204
+        assert stored(app) == [0, 0]
+
+    @pytest.mark.parametrize(("content", "left"), [("keep", [1, 1]), ("delete", [0, 0])])
+    def test_or_stay_and_go_as_posts_do(self, app, alice, image, content, left):
+        leave = alice.delete(f"/users/{alice.user['id']}?content={content}")
+        assert leave.status_code == 204
+        assert stored(app) == left
+        assert alice.get(path(image)).status_code == (200 if content == "keep" else 404)
+
+    def test_an_image_of_nobodys_post_is_a_moderators(self, alice, bob, moderator, image):
+        alice.delete(f"/users/{alice.user['id']}")
+        problem(bob.delete(path(image)), 403)
+        assert moderator.delete(path(image)).status_code == 204
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+def test_unknown_and_malformed_ids(alice, method):
+    body = {} if method == "PATCH" else None
+    answer = alice.open(f"/images/{UNKNOWN}", method=method, json=body)
+    assert problem(answer, 404)["detail"] == "There is no such image."
+    assert faults(alice.open("/images/short", method=method, json=body)) == {"id"}
+
+
+def test_urls_are_those_of_the_public_url(make_app, alice, post, image):
+    client = make_app(PUBLIC_URL="https://example.org/community").test_client()
+    [shown] = client.get(f"/posts/{post['id']}").json["images"]
+    assert shown["url"] == f"https://example.org/community{path(image)}"
+
+
+def test_too_many_at_once_are_told_to_come_back(alice, post, monkeypatch):
+    while cleaning._queue.acquire(blocking=False):
+        pass
+    try:
+        answer = alice.post(images_of(post), data=form())
+    finally:
+        for _ in range(cleaning.MOST_WAITING):
+            cleaning._queue.release()
+    assert problem(answer, 503)
+    assert answer.headers["Retry-After"] == "2"
+    assert alice.post(images_of(post), data=form()).status_code == 201
+
+
+def test_no_lock_is_held_while_a_picture_is_decoded(app, alice, post, monkeypatch):
+    def slow(data):
+        assert alice.patch(f"/posts/{post['id']}", json={"title": "Meanwhile"}).status_code == 200
+        return real(data)
+
+    real = cleaning._clean
+    monkeypatch.setattr(cleaning, "_clean", slow)
+    alice.illustrate(post)
+    assert alice.get(f"/posts/{post['id']}").json["title"] == "Meanwhile"
