@@ -98,6 +98,18 @@ def test_every_read_is_conditional(document):
             assert "ETag" in operation["responses"]["200"]["headers"]
 
 
+def test_what_a_header_can_bring_about_is_told(document):
+    for header, status, least in (("If-Match", "412", 4), ("Idempotency-Key", "409", 3)):
+        taking = [
+            operation
+            for _, _, operation in operations(document)
+            if header in {parameter["name"] for parameter in operation.get("parameters", [])}
+        ]
+        assert len(taking) >= least
+        for operation in taking:
+            assert status in operation["responses"], operation["operationId"]
+
+
 def test_every_field_has_an_example(document):
     for name, schema in document["components"]["schemas"].items():
         for field, description in schema.get("properties", {}).items():
@@ -126,6 +138,15 @@ def test_answers_follow_their_schemas(alice, post, document):
 
     check("/posts", "get", 200, alice.get("/posts").json)
     check("/posts/{id}", "get", 200, alice.get(f"/posts/{post['id']}").json)
+    comment = alice.comment_on(post, "Indeed.")
+    alice.comment_on(post, "And more.", parent_id=comment["id"])
+    alice.delete(f"/comments/{comment['id']}")
+    image = alice.illustrate(post, alt="An engine")
+    check("/posts/{id}", "get", 200, alice.get(f"/posts/{post['id']}").json)
+    check("/posts/{id}/comments", "get", 200, alice.get(f"/posts/{post['id']}/comments").json)
+    check("/posts/{id}/comments", "post", 201, comment)
+    check("/comments/{id}", "get", 200, alice.get(f"/comments/{comment['id']}").json)
+    check("/posts/{id}/images", "post", 201, image)
     check("/users/me", "get", 200, alice.get("/users/me").json)
     check("/sessions", "get", 200, alice.get("/sessions").json)
     error = problem(alice.post("/posts", json={}), 422)
@@ -135,7 +156,7 @@ def test_answers_follow_their_schemas(alice, post, document):
 
 def test_outputs_are_whole(document):
     """What goes out always has all its fields, and says so."""
-    for name in ("PostBrief", "Post", "User", "Session", "Author"):
+    for name in ("PostBrief", "Post", "Comment", "Image", "User", "Session", "Author"):
         schema = document["components"]["schemas"][name]
         assert set(schema["required"]) == set(schema["properties"]), name
 
@@ -153,6 +174,6 @@ def test_it_names_the_prefix_under_which_it_is_mounted(anonymous):
 
 
 def test_edits_take_merge_patches(document):
-    for path in ("/posts/{id}", "/users/{id}"):
+    for path in ("/posts/{id}", "/comments/{id}", "/images/{id}", "/users/{id}"):
         content = document["paths"][path]["patch"]["requestBody"]["content"]
         assert set(content) == {"application/json", "application/merge-patch+json"}

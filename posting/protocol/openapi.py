@@ -18,12 +18,13 @@ from posting.database import ID_PATTERN
 from posting.protocol import bodies, problems
 
 DESCRIPTION = """\
-Accounts and posts of a community, as JSON with cookie sessions.
+Accounts, posts, comments and images of a community, as JSON with cookie sessions.
 
 * Errors are `application/problem+json` (RFC 9457). When several things are wrong, the first of
   401, 413, 415, 400, 422, 404, 403, 412, 409 answers, and 422 lists everything that is not valid.
 * Lists are arrays, paged by the URL in `Link: <…>; rel="next"` (RFC 8288), absent on the last page.
 * Every GET sends an `ETag` and honours `If-None-Match`. An edit may be guarded with `If-Match`.
+* What creates may be sent again with the same `Idempotency-Key`, and creates once.
 * Times are RFC 3339 in UTC with milliseconds.
 """
 
@@ -118,7 +119,7 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     ) -> dict[str, Any]:
         responses = doc["responses"]
         parameters = doc.setdefault("parameters", [])
-        taken = {parameter["in"] for parameter in info.get("arguments", {}).get("parameters", [])}
+        taken = info.get("arguments", {}).get("parameters", [])
         reads = method == "get"
         statuses = {400, 500, 503}
         if "requestBody" in doc:
@@ -129,10 +130,12 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
                     content[media_type] = content["application/json"]
         for redundant in (422, "default"):
             responses.pop(redundant, None)
-        if "query" in taken:
-            statuses.add(422)
-        names = {parameter["name"] for parameter in parameters if "name" in parameter}
-        statuses |= {HEADER_PROBLEMS[name] for name in names & HEADER_PROBLEMS.keys()}
+        for parameter in taken:
+            if parameter["in"] == "query":
+                statuses.add(422)
+            if parameter["in"] == "headers":
+                names = {field.data_key for field in parameter["schema"].fields.values()}
+                statuses |= {HEADER_PROBLEMS[name] for name in names & HEADER_PROBLEMS.keys()}
         for status, response in responses.items():
             headers = ["X-Request-ID", "Cache-Control"]
             headers += ["ETag"] if reads and status != "302" else []

@@ -63,11 +63,9 @@ class _Inputs:
     DEFAULT_VALIDATION_STATUS = 422
 
     @staticmethod
-    def use_args(schema: Schema | type[Schema], *, location: str) -> Decorator:
-        instance = schema() if isinstance(schema, type) else schema
-
+    def use_args(schema: Schema, *, location: str) -> Decorator:
         def note(view: View) -> View:
-            view.inputs = ((location, instance), *getattr(view, "inputs", ()))  # type: ignore[attr-defined]
+            view.inputs = ((location, schema), *getattr(view, "inputs", ()))  # type: ignore[attr-defined]
             return view
 
         return note
@@ -87,7 +85,8 @@ class Blueprint(openapi.DocumentedBlueprint):
 
     def arguments(self, schema: Schema | type[Schema], *, location: str = "json") -> Decorator:
         """Take an input, checked by `schema`: `json`, `files` (a form), `query` or `headers`."""
-        return super().arguments(schema, location=location)  # type: ignore[no-any-return]
+        instance = schema() if isinstance(schema, type) else schema
+        return super().arguments(instance, location=location)  # type: ignore[no-any-return]
 
     def add_url_rule(
         self,
