@@ -14,9 +14,10 @@ from posting.protocol.urls import external_url
 system = Blueprint("system", __name__, description="The service about itself")
 
 SWAGGER_UI = files("flask_swagger_ui") / "dist"
-# Swagger UI draws its icons from data: URLs; everything else comes from this service.
+# Swagger UI draws its icons from data: URLs and the pictures that it was answered from blob: ones;
+# everything else comes from this service.
 PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 

@@ -4,7 +4,9 @@ import os
 import shutil
 import subprocess
 import time
+from base64 import b64encode
 
+import pictures
 import pytest
 import requests
 from live.conftest import free_port
@@ -20,34 +22,48 @@ CHROMIUM = [
     "--disable-sync",
     "--window-size=1200,2400",
 ]
-# Opens an operation, writes its body, executes it, and returns the status that the page shows.
+# Opens an operation, fills in its path and its body (a text, or a file as base64), executes it, and
+# returns the status that the page shows, the answer's text, and the width of the answer's picture.
 TRY_OUT = """
-const [operation, body, done] = arguments;
+const [operation, id, body, file, done] = arguments;
 const section = () => document.querySelector(`[id$="-${operation}"]`);
+const shown = (selector) => section()?.querySelector(selector);
 const until = (find, then) => {
   const found = find();
   return found ? then(found) : setTimeout(() => until(find, then), 50);
 };
-until(() => section()?.querySelector(".opblock-summary-control"), (summary) => {
+const fill = (element, value) => {
+  const set = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(element), "value").set;
+  set.call(element, value);
+  for (const type of ["input", "change"]) {
+    element.dispatchEvent(new Event(type, { bubbles: true }));
+  }
+};
+const upload = (element, name) => {
+  const files = new DataTransfer();
+  const bytes = Uint8Array.from(atob(file), (character) => character.charCodeAt(0));
+  files.items.add(new File([bytes], name));
+  element.files = files.files;
+  element.dispatchEvent(new Event("change", { bubbles: true }));
+};
+const answer = (cell) => {
+  const picture = shown(".live-responses-table img");
+  const text = shown(".live-responses-table .highlight-code");
+  done([cell.innerText.trim(), text?.innerText, picture?.naturalWidth]);
+};
+until(() => shown(".opblock-summary-control"), (summary) => {
   summary.click();
-  until(() => section().querySelector(".try-out__btn"), (button) => {
+  until(() => shown(".try-out__btn"), (button) => {
     button.click();
-    until(() => section().querySelector(".execute"), (execute) => {
-      const area = section().querySelector("textarea.body-param__text");
-      if (area) {
-        const set = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set;
-        set.call(area, body);
-        area.dispatchEvent(new Event("input", { bubbles: true }));
-        area.dispatchEvent(new Event("change", { bubbles: true }));
-      }
+    until(() => shown(".execute"), (execute) => {
+      if (id) fill(shown("tr[data-param-name=id] input"), id);
+      if (body) fill(shown("textarea.body-param__text"), body);
+      if (file) upload(shown("input[type=file]"), "a picture");
       setTimeout(() => {
         execute.click();
         const status = ".live-responses-table tbody td.response-col_status";
-        until(() => section().querySelector(status), (cell) => done([
-          cell.innerText.trim(),
-          section().querySelector(".live-responses-table .highlight-code").innerText,
-        ]));
-      }, 200);
+        until(() => shown(status), (cell) => setTimeout(answer, 200, cell));
+      }, 500); // the page takes note of what is written a moment later
     });
   });
 });
@@ -73,8 +89,9 @@ class Browser:
     def open(self, url):
         self._post("/url", url=url)
 
-    def try_out(self, operation, body=""):
-        return self._post("/execute/async", script=TRY_OUT, args=[operation, body])
+    def try_out(self, operation, body="", id="", file=b""):
+        args = [operation, id, body, b64encode(file).decode()]
+        return self._post("/execute/async", script=TRY_OUT, args=args)
 
     def console(self):
         return [entry["message"] for entry in self._post("/se/log", type="browser")]
@@ -105,16 +122,26 @@ def browser(tmp_path):
     driver.wait(10)
 
 
-def test_the_docs_page_signs_up_and_in_and_posts(serve, browser):
-    browser.open(f"{serve().url}/docs")
+def test_on_the_docs_page_one_signs_up_and_in_posts_and_shows_a_picture(serve, browser):
+    url = serve().url
+    browser.open(f"{url}/docs")
     ada = '{"username": "ada", "password": "a long walk by the sea"}'
 
     assert browser.try_out("sign_up", ada)[0].startswith("201")
     assert browser.try_out("sign_in", ada)[0].startswith("200")
-    status, shown = browser.try_out("get_me")
+    status, shown, _ = browser.try_out("get_me")
     assert status.startswith("200")
     assert '"username": "ada"' in shown
-    status, shown = browser.try_out("create_post", '{"title": "Hello", "content": "World"}')
+    status, shown, _ = browser.try_out("create_post", '{"title": "Hello", "content": "World"}')
     assert status.startswith("201")
     assert '"title": "Hello"' in shown
+
+    [post] = requests.get(f"{url}/posts", timeout=20).json()
+    status, shown, _ = browser.try_out("create_image", id=post["id"], file=pictures.png())
+    assert status.startswith("201"), shown
+    [image] = requests.get(f"{url}/posts/{post['id']}", timeout=20).json()["images"]
+    assert (image["width"], image["height"]) == (48, 32)
+    status, _, width = browser.try_out("get_image", id=image["id"])
+    assert status.startswith("200")
+    assert width == 48
     assert browser.console() == []
