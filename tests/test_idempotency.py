@@ -11,7 +11,7 @@ from asserts import faults, problem
 from conftest import POSTGRES
 
 from posting.database import db, now
-from posting.models import Comment, IdempotencyKey, Image, Post
+from posting.models import IMAGES_PER_POST, Comment, IdempotencyKey, Image, Post
 
 KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"
 MODELS = {"posts": Post, "comments": Comment, "images": Image}
@@ -229,6 +229,27 @@ def test_one_that_was_faster_is_answered_for(app, alice, send, made, monkeypatch
     second = send()
     same_answer(first[0], second)
     assert made() == 1
+
+
+def test_one_that_was_faster_is_answered_for_where_nothing_more_can_be_made(
+    alice, post, monkeypatch
+):
+    """The second one finds the post full, for what the first one has added."""
+    for _ in range(IMAGES_PER_POST - 1):
+        alice.illustrate(post)
+    first = []
+
+    def add():
+        form = {"file": (BytesIO(pictures.png()), "a.png")}
+        return alice.post(f"/posts/{post['id']}/images", data=form, headers=keyed())
+
+    def faster(*_):
+        monkeypatch.undo()
+        first.append(add())
+
+    monkeypatch.setattr("posting.protocol.idempotency._find", faster)
+    second = add()
+    same_answer(first[0], second)
 
 
 @pytest.mark.skipif(not POSTGRES, reason="SQLite's one writer is waited for")

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from flask import Response, current_app, request
 from marshmallow import Schema
 from marshmallow.validate import Regexp
-from werkzeug.exceptions import Conflict
+from werkzeug.exceptions import Conflict, HTTPException
 
 from posting import models, schemas
 from posting.database import begin, db, now, sweep
@@ -62,8 +62,8 @@ def idempotent(view: Callable[..., Response]) -> Callable[..., Response]:
                 answer = view(*inputs, **path)
                 _keep(answer, user_id, key, fingerprint)
                 return answer
-            except sa.exc.IntegrityError:
-                db.session.rollback()
+            except (sa.exc.IntegrityError, HTTPException):
+                db.session.rollback()  # what is in the way may be what a faster one has made
                 if (kept := _find(user_id, key)) is None:
                     raise
         return _again(kept, fingerprint)

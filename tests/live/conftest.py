@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+import sqlalchemy as sa
+from asserts import sound
 from conftest import POSTGRES, upgrade
 
 ROOT = Path(__file__).parent.parent.parent
@@ -82,3 +85,27 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
         server.process.terminate()
         server.process.wait(10)
         assert "Traceback" not in server.log.read_text()
+
+
+@pytest.fixture
+def url(serve: Callable[..., Server]) -> str:
+    """The URL of a server with two workers."""
+    url: str = serve(WEB_CONCURRENCY="2").url
+    return url
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """Threads for as many clients as a test has."""
+    with ThreadPoolExecutor(16) as pool:
+        yield pool
+
+
+@pytest.fixture
+def stays_sound(fresh_url: str) -> Iterator[None]:
+    """Assert at the end that the server's database holds no orphan and no wrong count."""
+    yield
+    engine = sa.create_engine(fresh_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.connect() as connection:
+        sound(connection)
+    engine.dispose()

@@ -1,50 +1,11 @@
 """Clients that do the same thing at once, against a real server: nothing is lost, nobody fails."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, local
+from threading import local
 
 import pytest
 import requests
-
-PASSWORD = "a long walk by the sea"
-
-
-@pytest.fixture
-def url(serve):
-    return serve(WEB_CONCURRENCY="2").url
-
-
-@pytest.fixture
-def pool():
-    with ThreadPoolExecutor(8) as pool:
-        yield pool
-
-
-def sign_in(url, username):
-    client = requests.Session()
-    credentials = {"username": username, "password": PASSWORD}
-    client.post(f"{url}/signup", json=credentials, timeout=20)
-    client.user = client.post(f"{url}/signin", json=credentials, timeout=20).json()
-    return client
-
-
-def copy_of(client):
-    """A client with the same session and connections of its own."""
-    other = requests.Session()
-    other.cookies.update(client.cookies)
-    return other
-
-
-def at_once(pool, actions):
-    """Run all actions, begun together; return their statuses."""
-    barrier = Barrier(len(actions))
-
-    def run(action):
-        barrier.wait()
-        return action().status_code
-
-    return list(pool.map(run, actions))
+from live.clients import PASSWORD, at_once, copy_of, sign_in
 
 
 def test_eight_sign_ups_for_one_name_make_one_user(url, pool):

@@ -1,0 +1,35 @@
+"""Clients of a real server, and what they do at the same time."""
+
+from threading import Barrier
+
+import requests
+
+PASSWORD = "a long walk by the sea"
+
+
+def sign_in(url, username):
+    client = requests.Session()
+    credentials = {"username": username, "password": PASSWORD}
+    client.post(f"{url}/signup", json=credentials, timeout=20)
+    answer = client.post(f"{url}/signin", json=credentials, timeout=20)
+    assert answer.status_code == 200, answer.text
+    client.user = answer.json()
+    return client
+
+
+def copy_of(client):
+    """A client with the same session and connections of its own."""
+    other = requests.Session()
+    other.cookies.update(client.cookies)
+    return other
+
+
+def at_once(pool, actions):
+    """Run all actions, begun together; return their statuses."""
+    barrier = Barrier(len(actions))
+
+    def run(action):
+        barrier.wait()
+        return action().status_code
+
+    return list(pool.map(run, actions))

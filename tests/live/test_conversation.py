@@ -1,0 +1,156 @@
+"""Sixteen clients in one conversation: counts stay exact, nothing is orphaned, nobody fails."""
+
+import random
+from collections import Counter
+
+import pictures
+import pytest
+import requests
+from live.clients import at_once, copy_of, sign_in
+
+pytestmark = pytest.mark.usefixtures("stays_sound")
+NAMES = ("ada", "bob", "cyd", "dee")
+LIVE = 20
+
+
+@pytest.fixture
+def people(url):
+    """Four users."""
+    return [sign_in(url, name) for name in NAMES]
+
+
+def write_post(url, client, title="x"):
+    post = {"title": title, "content": "x"}
+    answer = client.post(f"{url}/posts", json=post, timeout=LIVE)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+def comment(url, client, post, parent=None):
+    body = {"content": "x", "parent_id": parent}
+    return client.post(f"{url}/posts/{post}/comments", json=body, timeout=LIVE)
+
+
+def commenting(url, client, post, parent=None):
+    return lambda: comment(url, client, post, parent)
+
+
+def test_the_count_is_exact_while_sixteen_comment_and_delete(url, pool, people):
+    post = write_post(url, people[0])
+    made = []
+
+    def take_part(number):
+        """Comment and reply to anybody, and delete every second comment again, in any order."""
+        chance = random.Random(number)
+        client, own = copy_of(people[number % 4]), []
+        seen = Counter()
+        for _ in range(12):
+            parent = chance.choice([None, *made[-6:]])
+            answer = comment(url, client, post, parent)
+            seen[answer.status_code] += 1
+            if answer.status_code == 201:
+                made.append(answer.json()["id"])
+                own.append(made[-1])
+            if own and chance.random() < 0.5:
+                target = own.pop(chance.randrange(len(own)))
+                deleted = client.delete(f"{url}/comments/{target}", timeout=LIVE)
+                assert deleted.status_code == 204, deleted.text
+                seen[204] += 1
+        return seen
+
+    seen = sum(pool.map(take_part, range(16)), Counter())
+    assert set(seen) <= {201, 204, 422}  # 422: its parent was deleted before
+    assert seen[201] > 100
+    shown = requests.get(f"{url}/posts/{post}", timeout=LIVE).json()
+    assert shown["comment_count"] == seen[201] - seen[204]
+
+
+def test_a_post_goes_while_others_comment(url, pool, people):
+    clients = [copy_of(people[number % 4]) for number in range(15)]
+    for _ in range(10):
+        post = write_post(url, people[0])
+        first = comment(url, people[1], post).json()["id"]
+        path = f"{url}/posts/{post}"
+        *commented, deleted = at_once(
+            pool,
+            [
+                *(
+                    commenting(url, client, post, random.choice([None, first]))
+                    for client in clients
+                ),
+                lambda: people[0].delete(path, timeout=LIVE),  # noqa: B023
+            ],
+        )
+        assert deleted == 204
+        assert set(commented) <= {201, 404}
+        assert requests.get(path, timeout=LIVE).status_code == 404
+
+
+@pytest.mark.parametrize("content", ["keep", "delete"])
+def test_an_account_goes_while_others_comment(url, pool, people, content):
+    """On posts of its own and of others, and on its comments there."""
+    bob = people[1]
+    for round in range(6):
+        leaver = sign_in(url, f"leaver-{round}")
+        own, other = write_post(url, leaver), write_post(url, bob)
+        said = comment(url, leaver, other).json()["id"]
+        reply = comment(url, bob, other, said).json()["id"]
+        comment(url, leaver, other, reply)
+        path = f"{url}/users/{leaver.user['id']}?content={content}"
+        *answers, deleted = at_once(
+            pool,
+            [
+                *(commenting(url, copy_of(person), own) for person in people),
+                *(commenting(url, copy_of(person), other) for person in people),
+                *(commenting(url, copy_of(person), other, said) for person in people),
+                *(commenting(url, copy_of(leaver), other) for _ in range(3)),
+                lambda: leaver.delete(path, timeout=LIVE),  # noqa: B023
+            ],
+        )
+        assert deleted == 204
+        assert set(answers[:4]) <= ({201} if content == "keep" else {201, 404})
+        assert set(answers[4:8]) == {201}
+        # A comment that is gone is none to reply to.
+        assert set(answers[8:12]) <= ({201} if content == "keep" else {201, 422})
+        assert set(answers[12:]) <= {201, 401}
+        left = requests.get(f"{url}/posts/{other}/comments", timeout=LIVE).json()
+        assert reply in {comment["id"] for comment in left}
+        assert leaver.user["id"] not in {
+            comment["author"] and comment["author"]["id"] for comment in left
+        }
+
+
+@pytest.mark.parametrize("what", ["post", "comment", "image"])
+def test_sixteen_with_one_key_create_once(url, pool, people, what):
+    ada = people[0]
+    post = write_post(url, ada)
+    clients = [copy_of(ada) for _ in range(16)]
+    picture = pictures.png()
+    bodies = {
+        "post": ("/posts", {"json": {"title": "once", "content": "x"}}),
+        "comment": (f"/posts/{post}/comments", {"json": {"content": "once"}}),
+        "image": (f"/posts/{post}/images", {"files": {"file": picture}, "data": {"alt": "once"}}),
+    }
+    path, body = bodies[what]
+    for round in range(10):
+        answers = []
+
+        def create(client, key=f"round-{round}", answers=answers):
+            while True:
+                answer = client.post(
+                    url + path, headers={"Idempotency-Key": key}, timeout=LIVE, **body
+                )
+                if answer.status_code != 503:  # which an image is answered while many come in
+                    answers.append(answer)
+                    return answer
+
+        assert set(at_once(pool, [lambda c=client: create(c) for client in clients])) == {201}
+        assert len({answer.text for answer in answers}) == 1
+        assert len({answer.headers["Location"] for answer in answers}) == 1
+    shown = requests.get(f"{url}/posts/{post}", timeout=LIVE).json()
+    made = {
+        "post": len(requests.get(f"{url}/posts?limit=100", timeout=LIVE).json()) - 1,
+        "comment": shown["comment_count"],
+        "image": len(shown["images"]),
+    }
+    assert made == {"post": 0, "comment": 0, "image": 0} | {what: 10}
