@@ -1,5 +1,6 @@
 """Pictures made safe to hand out: told by content, bounded, and encoded anew without metadata."""
 
+import ctypes
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,6 +39,12 @@ _TooLarge = (Image.DecompressionBombWarning, Image.DecompressionBombError)
 MOST_WAITING = 4  # the one whose turn it is included
 _turn = BoundedSemaphore(1)
 _queue = BoundedSemaphore(MOST_WAITING)
+
+# glibc would keep much of that for each thread that ever decoded; memory in maps of its own goes
+# back when it is freed. See mallopt(3).
+_M_MMAP_THRESHOLD, _MAPPED_FROM = -3, 256 * 2**10
+if hasattr(_libc := ctypes.CDLL(None), "mallopt"):
+    _libc.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM)
 
 _SRGB = ImageCms.createProfile("sRGB")
 
