@@ -89,7 +89,10 @@ def new_id() -> str:
 
 def now() -> datetime:
     """Return this moment in UTC, cut to the milliseconds that are stored and sent."""
-    moment = datetime.now(UTC)
+    return in_milliseconds(datetime.now(UTC))
+
+
+def in_milliseconds(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 

@@ -1,19 +1,27 @@
-"""Made-up users and posts."""
+"""Made-up users, posts, comments and images."""
 
 import itertools
 import random
+from collections import deque
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from io import BytesIO
 from typing import Any
 
+import PIL.Image
 import sqlalchemy as sa
+from PIL import ImageDraw
 
-from posting.database import db, new_id, now
-from posting.models import Post, User
+from posting.database import Base, db, in_milliseconds, new_id, now
+from posting.models import Comment, Image, ImageData, Post, User
 from posting.sessions import hash_password
 
 PASSWORD = "a demo of posting"  # noqa: S105 - printed by the command that uses it
 BATCH = 1000
+MILLISECOND = timedelta(milliseconds=1)
+
+Row = dict[str, Any]
+Rows = list[Row]
 
 FIRST_NAMES = (
     "Ada Alan Barbara Bjarne Carol Dennis Donald Edsger Frances Grace Guido Hedy Ivan Jean Joan "
@@ -55,13 +63,25 @@ CLOSINGS = (
     "More about this next week.|Who is in?|Thank you all."
 ).split("|")
 
+REMARKS = (
+    "Count me in!|I was there, and it was better than it sounds.|Has anybody asked the neighbours?|"
+    "What does it cost?|My sister would like to help too.|Can we do it on a *Sunday*?|"
+    "Thank you for writing this down.|I am not sure that this is wise.|Where do I find the list?"
+).split("|")
+REPLIES = (
+    "That is what I thought.|Not as far as I know.|Ask at the library.|On the contrary!|"
+    "Me too.|Then we are two already.|See you there.|I shall bring the soup.|Why not?"
+).split("|")
+WIDTH, HEIGHT = 480, 320
+SKIES = {"at noon": "skyblue", "at dusk": "lightsalmon", "in the fog": "lightgray"}
+
 
 def add_users(count: int) -> list[tuple[str, str]]:
     """Add `count` users who share one password; return their ids and names."""
     taken = set(db.session.scalars(sa.select(sa.func.lower(User.username))))
     password_hash = hash_password(PASSWORD)
     joined = now() - timedelta(days=730)
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     numbers = itertools.count(1)
     while len(rows) < count:
         first, last = random.choice(FIRST_NAMES), random.choice(LAST_NAMES)
@@ -81,30 +101,62 @@ def add_users(count: int) -> list[tuple[str, str]]:
                 "created_at": joined,
             }
         )
-    for batch in _batches(iter(rows)):
-        db.session.execute(sa.insert(User), batch)
+    for start in range(0, count, BATCH):
+        db.session.execute(sa.insert(User), rows[start : start + BATCH])
     db.session.commit()
     return [(row["id"], row["username"]) for row in rows]
 
 
-def add_posts(count: int, author_ids: list[str]) -> Iterator[int]:
-    """Add `count` posts spread over the last two years; yield how many, batch by batch."""
-    start, step = now() - timedelta(days=729), timedelta(days=729) / count
-    rows = (_post(random.choice(author_ids), start + step * number) for number in range(count))
-    for batch in _batches(rows):
-        db.session.execute(sa.insert(Post), batch)
-        db.session.commit()
-        yield len(batch)
+def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> Iterator[int]:
+    """Add posts spread over the last two years, with comments and images shared out among them.
+
+    Yields how many posts each batch has.
+    """
+    start, step = now() - timedelta(days=729), timedelta(days=729) / posts
+    comments_of, images_of = _by_chance(comments, posts), _evenly(images, posts)
+    batch = _empty_batch()
+    for number in range(posts):
+        moment = in_milliseconds(start + step * number)
+        post = _post(random.choice(author_ids), moment)
+        said = list(_comments(post, next(comments_of), author_ids))
+        batch[Post].append(post | {"comment_count": len(said)})
+        batch[Comment] += said
+        for image, data in _images(post, next(images_of)):
+            batch[Image].append(image)
+            batch[ImageData].append({"image_id": image["id"], "data": data})
+        if number == posts - 1 or sum(map(len, batch.values())) >= BATCH:
+            yield _write(batch)
+            batch = _empty_batch()
 
 
-def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    while batch := list(itertools.islice(rows, BATCH)):
-        yield batch
+def _empty_batch() -> dict[type[Base], Rows]:
+    """Return a place for the rows of each table, in an order in which they can be written."""
+    return {Post: [], Comment: [], Image: [], ImageData: []}
 
 
-def _post(author_id: str, moment: Any) -> dict[str, Any]:
+def _write(batch: dict[type[Base], Rows]) -> int:
+    for model, rows in batch.items():
+        if rows:
+            db.session.execute(sa.insert(model), rows)
+    db.session.commit()
+    return len(batch[Post])
+
+
+def _by_chance(total: int, among: int) -> Iterator[int]:
+    """Share a total out so that most get little and a few get much."""
+    for left in range(among, 1, -1):
+        share = min(total, round(random.expovariate(left / total))) if total else 0
+        yield share
+        total -= share
+    yield total
+
+
+def _evenly(total: int, among: int) -> Iterator[int]:
+    return ((number + 1) * total // among - number * total // among for number in range(among))
+
+
+def _post(author_id: str, moment: datetime) -> Row:
     thing = random.choice(THINGS)
-    moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     paragraphs = [" ".join(random.sample(MIDDLES, random.randint(2, 5))) for _ in range(4)]
     content = "\n\n".join(
         [random.choice(OPENINGS).format(thing), *paragraphs, random.choice(CLOSINGS)]
@@ -118,3 +170,55 @@ def _post(author_id: str, moment: Any) -> dict[str, Any]:
         "created_at": moment,
         "updated_at": moment,
     }
+
+
+def _comments(post: Row, count: int, author_ids: list[str]) -> Iterator[Row]:
+    """Yield comments and replies that follow one another within hours, but not in the future."""
+    recent: deque[str] = deque(maxlen=5)
+    moment = post["created_at"]
+    longest = min(timedelta(hours=4), (now() - moment) / (count + 1))
+    for _ in range(count):
+        moment = in_milliseconds(moment + max(MILLISECOND, longest * random.random()))
+        parent_id = random.choice([None, *recent])
+        row = {
+            "id": new_id(),
+            "post_id": post["id"],
+            "parent_id": parent_id,
+            "author_id": random.choice(author_ids),
+            "content": random.choice(REPLIES if parent_id else REMARKS),
+            "version": 1,
+            "created_at": moment,
+            "updated_at": moment,
+        }
+        recent.append(row["id"])
+        yield row
+
+
+def _images(post: Row, count: int) -> Iterator[tuple[Row, bytes]]:
+    for number in range(count):
+        weather = random.choice(list(SKIES))
+        data = _landscape(SKIES[weather])
+        image = {
+            "id": new_id(),
+            "post_id": post["id"],
+            "media_type": "image/png",
+            "width": WIDTH,
+            "height": HEIGHT,
+            "size": len(data),
+            "alt": f"Hills {weather}",
+            "created_at": post["created_at"] + number * MILLISECOND,
+        }
+        yield image, data
+
+
+def _landscape(sky: str) -> bytes:
+    """Draw hills before a sky, as a PNG."""
+    picture = PIL.Image.new("RGB", (WIDTH, HEIGHT), sky)
+    draw = ImageDraw.Draw(picture)
+    draw.circle((random.randrange(WIDTH), HEIGHT // 4), HEIGHT // 10, "lightyellow")
+    for green in ("darkseagreen", "seagreen", "darkgreen"):
+        left, right = (random.randrange(HEIGHT // 3, HEIGHT) for _ in range(2))
+        draw.polygon([(0, left), (WIDTH, right), (WIDTH, HEIGHT), (0, HEIGHT)], green)
+    out = BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()

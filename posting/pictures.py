@@ -35,7 +35,7 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 _TooLarge = (Image.DecompressionBombWarning, Image.DecompressionBombError)
 
 # One picture is decoded at a time, since it may take 400 MB and a core for seconds. Those who wait
-# for their turn occupy a thread each, and most threads must remain for other requests.
+# for their turn occupy a thread each, and half of the threads must remain for other requests.
 MOST_WAITING = 4  # the one whose turn it is included
 _turn = BoundedSemaphore(1)
 _queue = BoundedSemaphore(MOST_WAITING)

@@ -2,12 +2,13 @@
 
 import pytest
 import sqlalchemy as sa
-from asserts import problem
+from asserts import problem, sound
 from conftest import PASSWORD
 
 from posting import demo
-from posting.database import db
-from posting.models import Post, User
+from posting.database import db, now
+from posting.models import Comment, Image, Post, User
+from posting.pictures import clean
 
 
 @pytest.fixture
@@ -62,25 +63,56 @@ def test_an_unknown_user_is_told(flask, command):
 
 
 def test_the_demo_fills_the_database(flask, anonymous, app):
-    code, output = flask("demo", "--posts", "2500", "--users", "300")
+    numbers = {"--users": 300, "--posts": 2500, "--comments": 2000, "--images": 26}
+    code, output = flask("demo", *(str(part) for option in numbers.items() for part in option))
     assert code == 0
-    assert "Added 300 users and 2500 posts." in output
+    assert "Added 300 users and 2500 posts with 2000 comments and 26 images." in output
     with app.app_context():
-        assert db.session.scalar(sa.select(sa.func.count(Post.id))) == 2500
+        counts = [sa.select(sa.func.count(kind.id)) for kind in (User, Post, Comment, Image)]
+        assert [db.session.scalar(count) for count in counts] == list(numbers.values())
+        sound(db.session.connection())
+        talked_of = sa.select(Comment.post_id).where(Comment.parent_id.is_not(None)).limit(1)
+        post_id = db.session.scalar(talked_of)
+        assert db.session.scalar(sa.select(sa.func.max(Comment.created_at))) < now()
         name = db.session.scalar(sa.select(User.username).limit(1))
     answer = anonymous.post("/signin", json={"username": name, "password": demo.PASSWORD})
     assert answer.status_code == 200
     listed = anonymous.get("/posts?limit=100").json
     assert len({post["author"]["username"] for post in listed}) > 10
     assert listed[0]["created_at"] > listed[-1]["created_at"]
+    said = anonymous.get(f"/posts/{post_id}/comments?limit=100").json
+    assert {comment["parent_id"] for comment in said} > {None}
+
+
+def test_the_demo_illustrates(flask, anonymous):
+    assert flask("demo", "--posts", "1", "--users", "1", "--images", "10")[0] == 0
+    [post] = anonymous.get("/posts").json
+    shown = anonymous.get(f"/posts/{post['id']}").json["images"]
+    assert len(shown) == 10
+    for image in shown:
+        answer = anonymous.get(f"/images/{image['id']}")
+        picture = clean(answer.data)
+        assert answer.content_type == image["media_type"] == picture.media_type
+        assert (image["width"], image["height"]) == (picture.width, picture.height)
+        assert image["size"] == len(answer.data)
 
 
 def test_the_demo_may_be_repeated(flask):
     for _ in range(2):
-        assert flask("demo", "--posts", "1", "--users", "900")[0] == 0
+        assert flask("demo", "--posts", "1", "--users", "900", "--images", "0")[0] == 0
 
 
-@pytest.mark.parametrize("arguments", [["--posts", "0"], ["--posts", "x"], ["--users", "0"], ["5"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--posts", "0"],
+        ["--posts", "x"],
+        ["--users", "0"],
+        ["--comments", "-1"],
+        ["--posts", "2", "--images", "21"],
+        ["5"],
+    ],
+)
 def test_wrong_arguments_are_told(flask, arguments):
     code, output = flask("demo", *arguments)
     assert code == 2
