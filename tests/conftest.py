@@ -14,6 +14,7 @@ import pictures
 import psycopg
 import pytest
 import sqlalchemy as sa
+from asserts import sound
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -106,6 +107,14 @@ def app(session_app: Flask) -> Flask:
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
     return session_app
+
+
+@pytest.fixture
+def stays_sound(app: Flask) -> Iterator[None]:
+    """Assert at the end that the database holds no orphan and no wrong count."""
+    yield
+    with app.app_context(), db.engine.connect() as connection:
+        sound(connection)
 
 
 @pytest.fixture

@@ -4,18 +4,12 @@ import random
 from datetime import timedelta
 
 import pytest
-from asserts import faults, next_url, problem, sound, walk
+from asserts import faults, next_url, problem, walk
 
-from posting.database import db, now
+from posting.database import now
 
+pytestmark = pytest.mark.usefixtures("stays_sound")
 UNKNOWN = "a" * 21
-
-
-@pytest.fixture(autouse=True)
-def _all_is_sound(app):
-    yield
-    with app.app_context(), db.engine.connect() as connection:
-        sound(connection)
 
 
 def comments_of(post):

@@ -217,39 +217,38 @@ def test_nothing_is_made_when_the_key_cannot_be_kept(app, send, made, monkeypatc
     assert made() == 0
 
 
-def test_one_that_was_faster_is_answered_for(app, alice, send, made, monkeypatch):
-    """Both look for the key before either has stored it: the second one finds it when it stores."""
-    first = []
+@pytest.fixture
+def overtaken(monkeypatch):
+    """Do something twice: the second one begins before, and looks for the key before, the first."""
 
-    def faster(*_):
-        monkeypatch.undo()
-        first.append(send())
+    def overtaken(act):
+        first = []
 
-    monkeypatch.setattr("posting.protocol.idempotency._find", faster)
-    second = send()
-    same_answer(first[0], second)
+        def faster(*_):
+            monkeypatch.undo()
+            first.append(act())
+
+        monkeypatch.setattr("posting.protocol.idempotency._find", faster)
+        second = act()
+        return first[0], second
+
+    return overtaken
+
+
+def test_one_that_was_faster_is_answered_for(send, made, overtaken):
+    same_answer(*overtaken(send))
     assert made() == 1
 
 
-def test_one_that_was_faster_is_answered_for_where_nothing_more_can_be_made(
-    alice, post, monkeypatch
-):
-    """The second one finds the post full, for what the first one has added."""
+def test_so_it_is_where_nothing_more_can_be_made(alice, post, overtaken):
     for _ in range(IMAGES_PER_POST - 1):
         alice.illustrate(post)
-    first = []
 
-    def add():
+    def add_the_last():
         form = {"file": (BytesIO(pictures.png()), "a.png")}
         return alice.post(f"/posts/{post['id']}/images", data=form, headers=keyed())
 
-    def faster(*_):
-        monkeypatch.undo()
-        first.append(add())
-
-    monkeypatch.setattr("posting.protocol.idempotency._find", faster)
-    second = add()
-    same_answer(first[0], second)
+    same_answer(*overtaken(add_the_last))
 
 
 @pytest.mark.skipif(not POSTGRES, reason="SQLite's one writer is waited for")

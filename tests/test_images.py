@@ -5,7 +5,7 @@ from io import BytesIO
 import pictures
 import pytest
 import sqlalchemy as sa
-from asserts import faults, problem, sound
+from asserts import faults, problem
 from PIL import Image as Pillow
 from urllib3.filepost import encode_multipart_formdata
 
@@ -13,14 +13,8 @@ from posting import pictures as cleaning
 from posting.database import db
 from posting.models import Image, ImageData
 
+pytestmark = pytest.mark.usefixtures("stays_sound")
 UNKNOWN = "a" * 21
-
-
-@pytest.fixture(autouse=True)
-def _all_is_sound(app):
-    yield
-    with app.app_context(), db.engine.connect() as connection:
-        sound(connection)
 
 
 def images_of(post):
