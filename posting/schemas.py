@@ -17,8 +17,9 @@ EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
 PASSWORD_MOST = 256
 _LINE = r"[^\u0000\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-NOT_BLANK_PATTERN = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
-ONE_LINE_PATTERN = rf"^{_LINE}*(?!\s){_LINE}+$"
+_SPACE = r"\s\x1c-\x1f\x85"  # Python's: fewer characters are \s to JSON Schema (ECMA-262)
+NOT_BLANK_PATTERN = rf"^[^\u0000]*[^{_SPACE}\u0000][^\u0000]*$"
+ONE_LINE_PATTERN = rf"^{_LINE}*(?![{_SPACE}]){_LINE}+$"
 USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"
 RESERVED_USERNAMES = frozenset(
     "admin administrator anonymous api deleted everyone guest help info me mod moderator nobody "
