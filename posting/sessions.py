@@ -8,7 +8,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from threading import BoundedSemaphore
 from typing import Any
@@ -105,13 +105,14 @@ def _load_caller(incoming: Request) -> Caller | None:
 
 
 def _see(session: models.Session) -> None:
+    """Note that a session is used, unless the database is busy or it has ended meanwhile."""
     db.session.commit()
-    try:
-        begin(writes=True)
-        session.last_seen_at = now()
-        db.session.commit()
-    except (sa.exc.OperationalError, sa.orm.exc.StaleDataError):
-        db.session.rollback()  # busy, or signed out meanwhile: the next request will tell
+    table = models.Session
+    seen = sa.update(table).where(table.id == session.id).values(last_seen_at=now())
+    writing = db.engine.execution_options(writes=True)
+    # Not by the request's own session, whose objects a failure would make it read again.
+    with suppress(sa.exc.OperationalError), writing.begin() as connection:
+        connection.execute(seen)
 
 
 def open_session(user: models.User) -> str:

@@ -110,6 +110,22 @@ def app(session_app: Flask) -> Flask:
 
 
 @pytest.fixture
+def impatient(app: Flask) -> Iterator[sa.Engine]:
+    """The app's engine, whose connections wait for a lock only a moment."""
+    wait = "SET lock_timeout = 100" if POSTGRES else "PRAGMA busy_timeout=100"
+
+    def hurry(connection: Any, *_: Any) -> None:
+        connection.execute(wait)
+
+    with app.app_context():
+        engine = db.engine
+    sa.event.listen(engine, "checkout", hurry)
+    yield engine
+    sa.event.remove(engine, "checkout", hurry)
+    engine.dispose()
+
+
+@pytest.fixture
 def stays_sound(app: Flask) -> Iterator[None]:
     """Assert at the end that the database holds no orphan and no wrong count."""
     yield

@@ -95,26 +95,15 @@ def test_a_restart_of_postgres_fails_no_request(app, anonymous):
 
 
 @on_sqlite
-def test_reading_goes_on_beside_a_writer_and_writing_waits(app, alice, post):
+def test_reading_goes_on_beside_a_writer_and_writing_waits(alice, post, impatient):
     """A writer that does not end holds the lock: reads answer, writes are told to come back."""
-
-    def hurry(connection, *_):
-        connection.execute("PRAGMA busy_timeout=10")
-
-    with app.app_context():
-        engine = db.engine
-    sa.event.listen(engine, "checkout", hurry)
-    try:
-        with engine.begin() as writer:
-            writer.execute(sa.update(User).values(bio="x"))
-            assert alice.get("/posts").status_code == 200
-            assert alice.get("/users/me").json["bio"] is None
-            answer = alice.post("/posts", json={"title": "a", "content": "b"})
-            problem(answer, 503)
-            assert answer.headers["Retry-After"] == "1"
-    finally:
-        sa.event.remove(engine, "checkout", hurry)
-        engine.dispose()
+    with impatient.begin() as writer:
+        writer.execute(sa.update(User).values(bio="x"))
+        assert alice.get("/posts").status_code == 200
+        assert alice.get("/users/me").json["bio"] is None
+        answer = alice.post("/posts", json={"title": "a", "content": "b"})
+        problem(answer, 503)
+        assert answer.headers["Retry-After"] == "1"
     assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
 
@@ -155,14 +144,33 @@ class TestNoLockIsHeld:
         assert alice.patch(f"/users/{alice.user['id']}", json=change).status_code == 200
         assert alice.get("/users/me").json["bio"] == "written meanwhile"
 
-    def test_while_a_body_arrives(self, alice, post, write_elsewhere, monkeypatch):
-        def slow(data):
-            write_elsewhere()
-            return parse(data)
+    @pytest.fixture
+    def meanwhile(self, monkeypatch):
+        """Do something while a body arrives."""
 
-        parse = bodies.parse
-        monkeypatch.setattr(bodies, "parse", slow)
+        def meanwhile(act):
+            def slow(data):
+                act()
+                return parse(data)
+
+            parse = bodies.parse
+            monkeypatch.setattr(bodies, "parse", slow)
+
+        return meanwhile
+
+    def test_while_a_body_arrives(self, alice, post, write_elsewhere, meanwhile):
+        meanwhile(write_elsewhere)
         assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
+
+    def test_nor_if_it_could_not_be_noted_who_was_seen(
+        self, alice, post, write_elsewhere, meanwhile, impatient
+    ):
+        with impatient.connect() as writer:
+            writer.execute(sa.update(Session).values(last_seen_at=now() - timedelta(hours=2)))
+            writer.commit()
+            writer.execute(sa.update(Session).values(user_agent="locked"))
+            meanwhile(lambda: (writer.rollback(), write_elsewhere()))
+            assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
 
 def test_moments_come_back_as_they_went(app):

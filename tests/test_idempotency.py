@@ -4,7 +4,6 @@ from datetime import timedelta
 from io import BytesIO
 
 import pictures
-import psycopg
 import pytest
 import sqlalchemy as sa
 from asserts import faults, problem
@@ -252,24 +251,17 @@ def test_so_it_is_where_nothing_more_can_be_made(alice, post, overtaken):
 
 
 @pytest.mark.skipif(not POSTGRES, reason="SQLite's one writer is waited for")
-def test_one_that_is_still_under_way_is_told(app, alice, send, made, database_url):
-    def hurry(connection, *_):
-        connection.execute("SET lock_timeout = 100")
-
-    with app.app_context():
-        engine = db.engine
-    sa.event.listen(engine, "checkout", hurry)
-    try:
-        with psycopg.connect(database_url) as other:
-            other.execute(
-                "INSERT INTO idempotency_keys (user_id, key, fingerprint, body, headers, "
-                "created_at) VALUES (%s, %s, '', '', '{}', now())",
-                (alice.user["id"], KEY),
-            )
-            problem(send(), 409)
-            other.rollback()
-    finally:
-        sa.event.remove(engine, "checkout", hurry)
-        engine.dispose()
+def test_one_that_is_still_under_way_is_told(alice, send, made, impatient):
+    with impatient.connect() as other:
+        row = {
+            "user_id": alice.user["id"],
+            "key": KEY,
+            "fingerprint": "",
+            "body": "",
+            "headers": {},
+        }
+        other.execute(sa.insert(IdempotencyKey).values(row))
+        problem(send(), 409)
+        other.rollback()
     assert made() == 0
     assert send().status_code == 201

@@ -9,7 +9,7 @@ from asserts import faults, problem
 from conftest import PASSWORD
 
 from posting import sessions
-from posting.database import begin, db, now
+from posting.database import db, now
 from posting.models import SESSIONS_PER_USER, Session, User
 from posting.protocol import bodies
 
@@ -174,16 +174,28 @@ class TestExpiry:
             seen = db.session.scalar(sa.select(Session.last_seen_at))
         assert now() - seen < timedelta(minutes=1)
 
-    def test_being_seen_waits_for_no_writer(self, app, alice, monkeypatch):
+    @pytest.mark.parametrize("method", ["get", "post"])
+    def test_it_may_end_while_it_is_seen(self, app, alice, monkeypatch, method):
         age(app, last_seen_at=now() - timedelta(days=1))
+        see = sessions._see
 
-        def busy(*, writes):
-            if writes:
-                raise sa.exc.OperationalError("BEGIN", {}, Exception("database is locked"))
-            begin(writes=False)
+        def late(session):
+            with db.engine.begin() as connection:
+                connection.execute(sa.delete(Session))
+            see(session)
 
-        monkeypatch.setattr(sessions, "begin", busy)
-        assert alice.get("/users/me").json == alice.user
+        monkeypatch.setattr(sessions, "_see", late)
+        if method == "get":
+            assert alice.get("/users/me").json == alice.user  # it was alive when this began
+        else:
+            problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
+        problem(alice.get("/users/me"), 401)
+
+    def test_being_seen_fails_for_no_writer(self, app, alice, impatient):
+        age(app, last_seen_at=now() - timedelta(days=1))
+        with impatient.begin() as writer:
+            writer.execute(sa.update(Session).values(user_agent="locked"))
+            assert alice.get("/users/me").json == alice.user
 
     def test_being_seen_is_written_once_an_hour_at_most(self, app, alice):
         almost = now() - timedelta(minutes=59)
