@@ -11,7 +11,7 @@ from flask import Flask, has_request_context, request
 from flask_sqlalchemy import SQLAlchemy
 from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import event
-from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, registry
+from sqlalchemy.orm import DeclarativeBase, registry
 
 from posting.config import StartError
 
@@ -19,7 +19,6 @@ ID_LENGTH = 21
 ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
 ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-SWEPT_AT_ONCE = 100
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5}
 
 # In this order: with the first, those after it wait for a lock instead of failing.
@@ -158,15 +157,6 @@ def begin(*, writes: bool) -> None:
     Without this call it begins at the first query, and writes unless the request is GET or HEAD.
     """
     db.session.connection(execution_options={"writes": writes})
-
-
-def sweep(moment: InstrumentedAttribute[datetime], before: datetime) -> None:
-    """Delete rows whose time has passed: the oldest hundred, but for those that others delete."""
-    key = sa.inspect(moment.class_).primary_key
-    oldest = sa.select(*key).where(moment < before).order_by(moment).limit(SWEPT_AT_ONCE)
-    swept = sa.tuple_(*key).in_(oldest.with_for_update(skip_locked=True))
-    unloaded = {"synchronize_session": False}
-    db.session.execute(sa.delete(moment.class_).where(swept), execution_options=unloaded)
 
 
 def violated_constraint(error: sa.exc.IntegrityError) -> str:

@@ -1,11 +1,15 @@
-"""What goes along when something is deleted, and what stays."""
+"""What goes along when something is deleted, what stays, and what goes by itself."""
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
 from posting import locked
-from posting.database import db
-from posting.models import Comment, Post, User
+from posting.database import db, now
+from posting.models import EXPIRING, Comment, Post, User
+
+SWEPT_AT_ONCE = 100
+# Rows are changed behind the back of loaded objects, which nobody reads after that.
+BULK = {"synchronize_session": False}
 
 
 def delete_account(user: User, *, with_content: bool) -> None:
@@ -28,9 +32,23 @@ def delete_comments(which: sa.ColumnElement[bool]) -> None:
         _uncount(which),
         chosen.values(content=None, version=Comment.version + 1),
         sa.delete(Comment).where(Comment.id.in_(_bare_tombstones(which))),
-        chosen.values(author_id=None),
+        chosen.values(author_id=None),  # not before: `which` may ask for it
     ):
-        db.session.execute(statement, execution_options={"synchronize_session": False})
+        db.session.execute(statement, execution_options=BULK)
+
+
+def sweep() -> None:
+    """Delete what has expired: of each kind the oldest hundred, but for those that others delete.
+
+    Nobody is waited for. Whoever has swept must not wait either, so do it last.
+    """
+    for moment, lifetime in EXPIRING:
+        kind = moment.class_
+        key = sa.inspect(kind).primary_key
+        expired = sa.select(*key).where(moment < now() - lifetime).order_by(moment)
+        oldest = expired.limit(SWEPT_AT_ONCE).with_for_update(skip_locked=True)
+        swept = sa.delete(kind).where(sa.tuple_(*key).in_(oldest))
+        db.session.execute(swept, execution_options=BULK)
 
 
 def _uncount(which: sa.ColumnElement[bool]) -> sa.Update:
@@ -41,19 +59,24 @@ def _uncount(which: sa.ColumnElement[bool]) -> sa.Update:
 
 
 def _bare_tombstones(which: sa.ColumnElement[bool]) -> sa.Select[str]:
-    """Select, of tombstones and the tombstones above them, those under which nothing else is."""
-    above, child = aliased(Comment), aliased(Comment)
-    chain = sa.select(Comment.id, Comment.parent_id).where(which).cte("chain", recursive=True)
-    chain = chain.union(
+    """Select, of emptied comments and the tombstones above them, those under which nothing is left.
+
+    By NOT EXISTS: what is NOT IN a large set, Postgres may look up by reading it all each time.
+    """
+    emptied = sa.select(Comment.id, Comment.parent_id).where(which)
+    chain = _with_tombstones_above(emptied, "chain")
+    child, also = aliased(Comment), chain.alias()
+    stays = ~sa.exists().where(also.c.id == child.id)
+    under = sa.exists().where(child.parent_id == chain.c.id, stays)
+    needed = _with_tombstones_above(sa.select(chain.c.id, chain.c.parent_id).where(under), "needed")
+    return sa.select(chain.c.id).where(~sa.exists().where(needed.c.id == chain.c.id))
+
+
+def _with_tombstones_above(start: sa.Select[str, str | None], name: str) -> sa.CTE:
+    rows = start.cte(name, recursive=True)
+    above = aliased(Comment)
+    return rows.union(
         sa.select(above.id, above.parent_id)
-        .join(chain, above.id == chain.c.parent_id)
+        .join(rows, above.id == rows.c.parent_id)
         .where(above.content.is_(None))
     )
-    other = sa.exists().where(child.parent_id == chain.c.id, child.id.not_in(sa.select(chain.c.id)))
-    needed = sa.select(chain.c.id, chain.c.parent_id).where(other).cte("needed", recursive=True)
-    needed = needed.union(
-        sa.select(above.id, above.parent_id)
-        .join(needed, above.id == needed.c.parent_id)
-        .where(above.content.is_(None))
-    )
-    return sa.select(chain.c.id).where(chain.c.id.not_in(sa.select(needed.c.id)))

@@ -306,3 +306,10 @@ class IdempotencyKey(Base):
     body: Mapped[str] = mapped_column(Text)
     headers: Mapped[dict[str, str]] = mapped_column(sa.JSON)
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+
+
+# What nobody deletes when its time has passed, by which moment, and how long it lasts.
+EXPIRING = (
+    (Session.created_at, SESSION_LIFETIME),
+    (IdempotencyKey.created_at, IDEMPOTENCY_LIFETIME),
+)

@@ -217,12 +217,14 @@ class User(Output):
 
 
 class DeletionQuery(Input):
-    """What becomes of the posts of a deleted account."""
+    """What becomes of what a deleted account has written."""
 
     content = fields.String(
         load_default="keep",
         validate=OneOf(["keep", "delete"]),
-        metadata=described("keep", "Keep the posts without an author, or delete them too."),
+        metadata=described(
+            "keep", "Keep posts and comments without an author, or delete them too."
+        ),
     )
 
 
@@ -353,7 +355,7 @@ class CommentChange(Input):
 class CommentInput(CommentChange):
     """A new comment, and to which other one it replies, if any."""
 
-    parent_id = Identifier(allow_none=True)
+    parent_id = Identifier(allow_none=True, load_default=None)
 
 
 class Comment(Output):

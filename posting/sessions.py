@@ -21,8 +21,8 @@ from sqlalchemy.orm import contains_eager
 from werkzeug.exceptions import Conflict, NotFound
 from werkzeug.security import check_password_hash, generate_password_hash
 
-from posting import models
-from posting.database import SAFE_METHODS, begin, db, now, sweep, violated_constraint
+from posting import deletion, models
+from posting.database import SAFE_METHODS, begin, db, now, violated_constraint
 from posting.protocol.operations import View, grant
 from posting.protocol.problems import NotSignedIn, component, respond
 
@@ -118,7 +118,7 @@ def _see(session: models.Session) -> None:
 def open_session(user: models.User) -> str:
     """Add a session for `user` in place of the one presented, and return its token.
 
-    Sessions beyond a user's newest fifty end, and those past their lifetime are swept.
+    Sessions beyond a user's newest fifty end, and what has expired is swept.
     """
     end_presented_session()
     token = secrets.token_urlsafe(32)
@@ -134,7 +134,7 @@ def open_session(user: models.User) -> str:
         .offset(models.SESSIONS_PER_USER)
     )
     db.session.execute(sa.delete(table).where(table.id.in_(surplus)))
-    sweep(table.created_at, now() - models.SESSION_LIFETIME)
+    deletion.sweep()
     return token
 
 

@@ -110,6 +110,21 @@ def app(session_app: Flask) -> Flask:
 
 
 @pytest.fixture
+def statements(app: Flask) -> Iterator[list[str]]:
+    """The SQL statements sent since the list was last cleared."""
+    sent: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        sent.append(statement)
+
+    with app.app_context():
+        engine = db.engine
+    sa.event.listen(engine, "before_cursor_execute", note)
+    yield sent
+    sa.event.remove(engine, "before_cursor_execute", note)
+
+
+@pytest.fixture
 def impatient(app: Flask) -> Iterator[sa.Engine]:
     """The app's engine, whose connections wait for a lock only a moment."""
     wait = "SET lock_timeout = 100" if POSTGRES else "PRAGMA busy_timeout=100"

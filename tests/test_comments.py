@@ -72,6 +72,17 @@ def test_commenting_counts_and_is_no_edit_of_the_post(alice, bob, anonymous, pos
     assert edit.status_code == 200
 
 
+def test_a_first_page_is_another_one_when_there_is_more(alice, anonymous, post):
+    for number in range(2):
+        alice.comment_on(post, f"{number}")
+    url = f"{comments_of(post)}?limit=2"
+    before = anonymous.get(url)
+    alice.comment_on(post, "And more.")
+    after = anonymous.get(url, headers={"If-None-Match": before.headers["ETag"]})
+    assert (after.status_code, after.json) == (200, before.json)
+    assert next_url(after)
+
+
 def test_replies_nest_to_any_depth(alice, bob, anonymous, post):
     parent_id = None
     for depth in range(60):

@@ -190,8 +190,24 @@ def test_old_keys_are_swept_by_whoever_uses_one(app, alice, bob):
     assert kept(app) == {"new"}
 
 
+def test_old_keys_are_swept_at_sign_in_too(app, alice, send, sign_in):
+    """What they keep of deleted posts is gone in a day, also where nobody uses keys any more."""
+    send()
+    age(app, 25)
+    sign_in("bob")
+    assert kept(app) == set()
+
+
+def test_nobody_who_has_swept_waits_for_another(send, statements):
+    """Two who had swept each other's keys, and then waited for those, would wait for good."""
+    send()
+    sweeping = [sql for sql in statements if "idempotency_keys" in sql and "LIMIT" in sql]
+    storing = [sql for sql in statements if sql.startswith("INSERT INTO idempotency_keys")]
+    assert statements.index(sweeping[0]) > statements.index(storing[0])
+
+
 def test_an_old_key_may_be_used_again_however_many_older_ones_there_are(app, alice, monkeypatch):
-    monkeypatch.setattr("posting.database.SWEPT_AT_ONCE", 1)
+    monkeypatch.setattr("posting.deletion.SWEPT_AT_ONCE", 1)
     body = {"title": "x", "content": "y"}
     for key in ("a", "b", "c"):
         alice.post("/posts", json=body, headers=keyed(key))
@@ -210,7 +226,7 @@ def test_nothing_is_made_when_the_key_cannot_be_kept(app, send, made, monkeypatc
     def fail(*_):
         raise RuntimeError("a test")
 
-    monkeypatch.setattr("posting.protocol.idempotency.sweep", fail)
+    monkeypatch.setattr("posting.deletion.sweep", fail)
     with pytest.raises(RuntimeError, match="a test"):
         send()
     assert made() == 0

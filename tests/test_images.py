@@ -12,6 +12,7 @@ from urllib3.filepost import encode_multipart_formdata
 from posting import pictures as cleaning
 from posting.database import db
 from posting.models import Image, ImageData
+from posting.protocol.preconditions import client_has
 
 pytestmark = pytest.mark.usefixtures("stays_sound")
 UNKNOWN = "a" * 21
@@ -77,6 +78,12 @@ def test_a_picture_is_kept_for_good_and_may_run_nothing(anonymous, image):
             assert again.headers[name] == picture.headers[name]
     other = anonymous.get(path(image), headers={"If-None-Match": '"other"'})
     assert (other.status_code, other.data) == (200, picture.data)
+
+
+def test_a_tag_may_end_as_if_a_proxy_had_compressed_it(app):
+    for tag in ("x-br", "x-gzip", "x"):
+        with app.test_request_context(headers={"If-None-Match": f'"{tag}"'}):
+            assert client_has(tag)
 
 
 def test_a_post_shows_its_images_and_lists_do_not(alice, anonymous, post):

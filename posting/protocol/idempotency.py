@@ -6,6 +6,7 @@ After the IETF draft draft-ietf-httpapi-idempotency-key-header-07.
 import hashlib
 import json
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from typing import Any
 
@@ -15,8 +16,8 @@ from marshmallow import Schema
 from marshmallow.validate import Regexp
 from werkzeug.exceptions import Conflict, HTTPException
 
-from posting import models, schemas
-from posting.database import begin, db, now, sweep
+from posting import deletion, models, schemas
+from posting.database import begin, db, now
 from posting.protocol.problems import InvalidInput
 from posting.sessions import current_user
 
@@ -88,14 +89,9 @@ def _find(user_id: str, key: str) -> models.IdempotencyKey | None:
     return kept if kept and kept.created_at > _oldest() else None
 
 
-def _oldest() -> Any:
-    return now() - models.IDEMPOTENCY_LIFETIME
-
-
 def _keep(answer: Response, user_id: str, key: str, fingerprint: str) -> None:
     """Commit the key beside what was created; the database lets one of several do so."""
     table = models.IdempotencyKey
-    sweep(table.created_at, _oldest())
     own = sa.and_(table.user_id == user_id, table.key == key)
     db.session.execute(sa.delete(table).where(own, table.created_at <= _oldest()))
     headers = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
@@ -106,7 +102,12 @@ def _keep(answer: Response, user_id: str, key: str, fingerprint: str) -> None:
         if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise
         raise Conflict(f"A request with this {NAME} is still under way.") from None
+    deletion.sweep()
     db.session.commit()
+
+
+def _oldest() -> datetime:
+    return now() - models.IDEMPOTENCY_LIFETIME
 
 
 def _again(kept: models.IdempotencyKey, fingerprint: str) -> Response:

@@ -31,7 +31,7 @@ def immutable(tag: str) -> dict[str, str]:
 def client_has(tag: str) -> bool:
     """Tell whether the request names this tag as one that need not be sent again."""
     header = request.headers.get("If-None-Match", "").strip()
-    return header == "*" or tag in _TAG.findall(header)
+    return header == "*" or f'"{tag}"' in header or tag in _TAG.findall(header)
 
 
 def versioned(version: int) -> dict[str, str]:
@@ -58,7 +58,8 @@ def finish(response: Response) -> None:
     if response.status_code not in {200, 201} or not (safe or tag) or response.is_streamed:
         return
     if "immutable" not in response.headers.get("Cache-Control", ""):
-        digest = hashlib.blake2b(response.get_data(), digest_size=8).hexdigest()
+        shown = response.get_data() + response.headers.get("Link", "").encode()
+        digest = hashlib.blake2b(shown, digest_size=8).hexdigest()
         tag = f"{tag}-{digest}" if tag else digest
         response.headers["ETag"] = f'"{tag}"'
     if safe and client_has(tag):
