@@ -8,13 +8,23 @@ from io import BytesIO
 from threading import BoundedSemaphore
 from typing import Any
 
-from PIL import Image, ImageCms, ImageOps, ImageSequence, UnidentifiedImageError
+from PIL import (
+    Image,
+    ImageChops,
+    ImageCms,
+    ImageOps,
+    ImageSequence,
+    PngImagePlugin,
+    UnidentifiedImageError,
+)
 from PIL.GifImagePlugin import GifImageFile
 from PIL.JpegImagePlugin import JpegImageFile, get_sampling
-from PIL.PngImagePlugin import PngImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
-FORMATS = [str(kind.format) for kind in (PngImageFile, JpegImageFile, WebPImageFile, GifImageFile)]
+FORMATS = [
+    str(kind.format)
+    for kind in (PngImagePlugin.PngImageFile, JpegImageFile, WebPImageFile, GifImageFile)
+]
 MOST_PIXELS = 25_000_000
 
 # Writers of animations keep several frames, or all of them, in memory.
@@ -27,11 +37,17 @@ MOST_PIXELS_IN_DETAIL = 8_000_000
 
 # A file that is small by a clever encoding may not fill the database by a plain one.
 MOST_GROWTH = 3
-SMALL = 2**20
+SMALL = 5 * 2**20
 
-# Pillow asks this before it decodes, when it opens a file and at each frame of it.
+# What costs time wherever it is found again: scans of a JPEG, its EXIF segments, profiles of a PNG.
+# More than cameras and editors write, and more than chance does in any file.
+MOST_PARTS = {b"\xff\xda": 500, b"Exif\0\0": 100, b"iCCP": 10}
+
+# Pillow asks these before it decodes, when it opens a file and at each frame of it.
 Image.MAX_IMAGE_PIXELS = MOST_PIXELS
+PngImagePlugin.MAX_TEXT_MEMORY = 4 * 2**20
 warnings.simplefilter("error", Image.DecompressionBombWarning)
+warnings.filterwarnings("ignore", category=UserWarning, module="PIL")  # of what it puts up with
 _TooLarge = (Image.DecompressionBombWarning, Image.DecompressionBombError)
 
 # One picture is decoded at a time, since it may take 400 MB and a core for seconds. Those who wait
@@ -82,6 +98,8 @@ def clean(data: bytes) -> Picture:
 
 
 def _clean(data: bytes) -> Picture:
+    if any(data.count(part) > most for part, most in MOST_PARTS.items()):
+        raise PictureError("Cannot be decoded: it has too many parts of one kind.")
     try:
         image: Any = Image.open(BytesIO(data), formats=FORMATS)
         # MPO is what Pillow calls a JPEG with more pictures behind, as telephones make them.
@@ -91,7 +109,10 @@ def _clean(data: bytes) -> Picture:
             image, moving = _moving(image, form)
             options |= moving
         else:
-            image = _in_srgb(_upright(image))  # from here on its decoder's memory is free
+            if form == "PNG":
+                _scale_key(image, bits=data[24])
+            image = _upright(image)  # from here on its decoder's memory is free
+            image = _in_srgb(image)
             image.info = {name: image.info[name] for name in {"transparency"} & image.info.keys()}
         out = BytesIO()
         image.save(out, form, **options)
@@ -111,12 +132,31 @@ def _clean(data: bytes) -> Picture:
 def _like_before(image: Any, form: str, data: bytes) -> dict[str, Any]:
     """Return the encoder's options for a picture of the same looks and about the same size."""
     if form == "JPEG":
-        return {"qtables": image.quantization, "subsampling": get_sampling(image)}
+        tables = [image.quantization[table] for _, _, _, table in image.layer[:3]]
+        return {"qtables": tables, "subsampling": get_sampling(image)}
     if form == "WEBP":
-        detailed = image.width * image.height <= MOST_PIXELS_IN_DETAIL
-        options = {"method": 2, "quality": 85, "lossless": detailed and b"VP8L" in data}
+        detailed = image.width * image.height * image.n_frames <= MOST_PIXELS_IN_DETAIL
+        options = {"method": 2, "quality": 85, "lossless": detailed and _is_lossless(data)}
         return options | ({} if detailed else {"alpha_quality": 10})
     return {}
+
+
+def _is_lossless(webp: bytes) -> bool:
+    """Tell how the first picture of a WebP is coded, by its chunks (RFC 9649, section 2)."""
+    place = 12
+    while (name := webp[place : place + 4]) not in {b"VP8L", b"VP8 ", b"ALPH", b""}:
+        size = int.from_bytes(webp[place + 4 : place + 8], "little")
+        place += 8 + (16 if name == b"ANMF" else size + size % 2)  # a frame's chunks are inside it
+    return name == b"VP8L"
+
+
+def _scale_key(image: Any, *, bits: int) -> None:
+    """Bring the colour that a PNG calls transparent to 8 bits, as Pillow does with all others."""
+    key = image.info.get("transparency")
+    if image.mode == "L" and isinstance(key, int):
+        image.info["transparency"] = key * 255 // (2**bits - 1)
+    elif image.mode == "RGB" and key and bits == 16:
+        image.info["transparency"] = tuple(part >> 8 for part in key)
 
 
 def _upright(image: Any) -> Any:
@@ -130,6 +170,8 @@ def _upright(image: Any) -> Any:
 def _in_srgb(image: Any) -> Any:
     """Return the picture in the colours that a screen shows when no profile says otherwise."""
     profile = image.info.get("icc_profile")
+    if profile and (image.mode == "P" or "transparency" in image.info):
+        image = image.convert("RGBA" if image.has_transparency_data else "RGB")
     if profile and image.mode in {"RGB", "RGBA", "CMYK"}:
         mode = "RGBA" if image.mode == "RGBA" else "RGB"
         with suppress(ImageCms.PyCMSError):
@@ -152,11 +194,14 @@ def _moving(image: Any, form: str) -> tuple[Any, dict[str, Any]]:
             f"Must have, as an animation, at most {MOST_FRAMES:,} frames, {MOST_PIXELS_MOVING:,} "
             f"pixels in one and {MOST_PIXELS_MOVING_IN_ALL:,} in all."
         )
-    frames, durations, transparent = [], [], False
+    size, frames, durations, opacities = image.size, [], [], []
     for frame in ImageSequence.Iterator(image):
+        if frame.size != size:  # a GIF's may, and what it takes would have no limit
+            raise PictureError("Must have no frame that is larger than the picture.")
         frame.load()
         durations.append(frame.info.get("duration", 0))
-        transparent |= frame.has_transparency_data
+        if form == "GIF":
+            opacities.append(frame.convert("RGBA").getchannel("A"))
         if form == "PNG":  # whose writer loses the frames of a palette's picture that is a file
             frames.append(frame.copy())
     image.seek(0)
@@ -166,7 +211,19 @@ def _moving(image: Any, form: str) -> tuple[Any, dict[str, Any]]:
         return image, kept
     kept |= {"comment": b"", "icc_profile": None}
     if form == "GIF":
-        return image, kept | {"disposal": 2 if transparent else 1}
+        return image, kept | {"disposal": _disposals(opacities)}
     for_others = bool(image.info.get("default_image"))  # a first picture that does not move
     kept |= {"default_image": for_others, "duration": durations[for_others:]}
     return frames[0], kept | {"append_images": frames[1:], "disposal": 0, "blend": 0}
+
+
+def _disposals(opacities: list[Any]) -> list[int]:
+    """Return of each frame of a GIF if it must be cleared (2), or may stay under the next one (1).
+
+    Only what stays can be left out of the next frame, and only what is cleared can be seen through.
+    """
+    following = opacities[1:] + opacities[:1]
+    return [
+        2 if ImageChops.subtract(opacity, after).getbbox() else 1
+        for opacity, after in zip(opacities, following, strict=True)
+    ]

@@ -63,22 +63,30 @@ def png_chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", checksum)
 
 
+def png_of(header: tuple[int, ...], rows: bytes, *chunks: tuple[bytes, bytes]) -> bytes:
+    """A PNG made by hand: width, height, bits a sample and colour type, and further chunks."""
+    described = struct.pack(">IIBBBBB", *header, 0, 0, 0)
+    parts = ((b"IHDR", described), *chunks, (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*part) for part in parts)
+
+
 def png_bomb(width: int, height: int) -> bytes:
     """A few bytes that claim to be a picture of that size."""
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    data = zlib.compress(b"\0" * 1000)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + png_chunk(b"IHDR", header)
-        + png_chunk(b"IDAT", data)
-        + png_chunk(b"IEND", b"")
-    )
+    return png_of((width, height, 8, 2), b"\0" * 1000)
 
 
 def gif_bomb(width: int, height: int) -> bytes:
     still = bytearray(encoded(scene("P"), "GIF"))
     still[6:10] = struct.pack("<HH", width, height)
     return bytes(still)
+
+
+def gif_that_grows(side: int) -> bytes:
+    """One pixel, and then another one far outside of it."""
+    file = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + bytes([0, 0, 0, 255, 0, 0])
+    for place, pixel in ((0, b"\x44\x01"), (side - 1, b"\x4c\x01")):
+        file += b"," + struct.pack("<HHHHB", place, place, 1, 1, 0) + b"\x02\x02" + pixel + b"\0"
+    return file + b";"
 
 
 def png_texts(text: str) -> PngInfo:
@@ -98,3 +106,18 @@ def swapped_profile() -> bytes:
     red, green = entries[b"rXYZ"], entries[b"gXYZ"]
     profile[red : red + 4], profile[green : green + 4] = b"gXYZ", b"rXYZ"
     return bytes(profile)
+
+
+def renumbered(jpeg: bytes) -> bytes:
+    """The same JPEG with its quantization tables 0 and 1 called 1 and 0."""
+    file, place = bytearray(jpeg), 2
+    while file[place + 1] != 0xDA:
+        length = struct.unpack(">H", file[place + 2 : place + 4])[0]
+        if file[place + 1] == 0xDB:
+            for table in range(place + 4, place + 2 + length, 65):
+                file[table] ^= 1
+        if file[place + 1] == 0xC0:
+            for component in range(file[place + 9]):
+                file[place + 12 + 3 * component] ^= 1
+        place += 2 + length
+    return bytes(file)

@@ -165,9 +165,12 @@ class TestForms:
             b"--b\r\nContent-Disposition: form-data; name=\xff\r\n\r\nx\r\n--b--\r\n",
             b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n",
             b"--b\r\n\r\nx\r\n--b--\r\n",
+            b"--b\r\nContent-Disposition: form-data; name="
+            + b"n" * 101
+            + b"\r\n\r\nx\r\n--b--\r\n",
             b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n" * 21 + b"--b--\r\n",
         ],
-        ids=range(9),
+        ids=range(10),
     )
     def test_what_is_no_form_is_refused(self, alice, post, body):
         kind = "multipart/form-data; boundary=b"
@@ -178,10 +181,16 @@ class TestForms:
         answer = alice.post(images_of(post), input_stream=BytesIO(), content_type=kind)
         assert "is empty" in problem(answer, 400)["detail"]
 
-    @pytest.mark.parametrize("boundary", ["", "; boundary=", '; boundary=""', "; boundary=é"])
+    @pytest.mark.parametrize(
+        "boundary",
+        ["", "; boundary=", '; boundary=""', "; boundary=é", f"; boundary={'-' * 71}"],
+        ids=range(5),
+    )
     def test_a_form_without_a_good_boundary_is_refused(self, alice, post, boundary):
+        """A long one, in a body that is nearly made of it, would hold up the whole process."""
         kind = f"multipart/form-data{boundary}"
-        problem(alice.post(images_of(post), data=b"--b\r\n", content_type=kind), 400)
+        answer = alice.post(images_of(post), data=b"--b\r\n", content_type=kind)
+        assert "boundary" in problem(answer, 400)["detail"]
 
     def test_a_form_may_be_laid_out_otherwise(self, alice, post):
         """No preamble or one, quoted names, no filename type, white space behind the boundary."""

@@ -1,5 +1,6 @@
 """Which files become pictures, and that nothing but the picture is left of them."""
 
+import random
 import struct
 import zlib
 from contextlib import suppress
@@ -106,6 +107,11 @@ def difference(image, other):
     return sum(ImageStat.Stat(ImageChops.difference(*pair)).mean) / 4
 
 
+def quantization(jpeg):
+    """Return the table of each component."""
+    return [jpeg.quantization[table] for _, _, _, table in jpeg.layer]
+
+
 class TestStills:
     @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
     def test_a_png_of_any_kind_stays_what_it_is(self, mode):
@@ -117,13 +123,27 @@ class TestStills:
         assert came.tobytes() == image.tobytes()
 
     def test_a_png_of_16_bits_a_colour_comes_out_with_8(self):
-        header = struct.pack(">IIBBBBB", 1, 1, 16, 2, 0, 0, 0)
-        row = zlib.compress(b"\0" + b"\x12\x34\x56\x78\x9a\xbc")
-        data = b"\x89PNG\r\n\x1a\n" + b"".join(
-            pictures.png_chunk(name, content)
-            for name, content in ((b"IHDR", header), (b"IDAT", row), (b"IEND", b""))
-        )
+        data = pictures.png_of((1, 1, 16, 2), b"\0\x12\x34\x56\x78\x9a\xbc")
         assert cleaned(data).tobytes() == b"\x12\x56\x9a"
+
+    @pytest.mark.parametrize(
+        ("depth", "kind", "row", "key"),
+        [
+            (1, 0, b"\x40", b"\0\1"),
+            (2, 0, b"\x30", b"\0\3"),
+            (4, 0, b"\x0f", b"\0\x0f"),
+            (8, 0, b"\0\xff", b"\0\xff"),
+            (16, 0, b"\0\0\x12\x34", b"\x12\x34"),
+            (8, 2, b"\0\0\0\1\2\3", b"\0\1\0\2\0\3"),
+            (16, 2, b"\0\0" * 3 + b"\x12\x34\x56\x78\x9a\xbc", b"\x12\x34\x56\x78\x9a\xbc"),
+        ],
+    )
+    def test_the_colour_that_is_transparent_stays_so(self, depth, kind, row, key):
+        came = cleaned(pictures.png_of((2, 1, depth, kind), b"\0" + row, (b"tRNS", key)))
+        if depth == 16 and kind == 0:
+            assert came.info["transparency"] == came.getpixel((1, 0)) != came.getpixel((0, 0))
+        else:
+            assert came.convert("RGBA").getchannel("A").tobytes() == b"\xff\0"
 
     @pytest.mark.parametrize("form", ["PNG", "GIF"])
     def test_a_palette_keeps_its_transparency(self, form):
@@ -148,9 +168,16 @@ class TestStills:
             pictures.scene(size=(96, 64)), "JPEG", quality=quality, subsampling=subsampling
         )
         came = cleaned(data)
-        assert came.quantization == opened(data).quantization
+        assert quantization(came) == quantization(opened(data))
         assert difference(came, opened(data)) < 1
         assert len(clean(data).data) < 1.2 * len(data)
+
+    def test_the_tables_of_a_jpeg_may_have_any_number(self):
+        for mode in ("RGB", "L"):
+            plain = pictures.encoded(pictures.scene(mode, (96, 64)), "JPEG", quality=60)
+            came = cleaned(pictures.renumbered(plain))
+            assert quantization(came) == quantization(opened(plain))
+            assert difference(came, opened(plain)) < 1
 
     def test_a_grey_jpeg_stays_grey(self):
         assert cleaned(pictures.encoded(pictures.scene("L"), "JPEG")).mode == "L"
@@ -171,12 +198,21 @@ class TestStills:
             assert "icc_profile" not in came.info
             assert difference(came, opened(data)) < 3
 
-    def test_colours_of_another_space_are_converted(self):
-        came = cleaned(pictures.encoded(Image.new("RGB", (8, 8), (0, 255, 0)), "PNG",
-                                        icc_profile=pictures.swapped_profile()))  # fmt: skip
-        red, green, _ = came.getpixel((0, 0))
+    @pytest.mark.parametrize("mode", ["RGB", "RGBA", "P"])
+    def test_colours_of_another_space_are_converted(self, mode):
+        green = Image.new("RGB", (8, 8), (0, 255, 0)).convert(mode)
+        data = pictures.encoded(green, "PNG", icc_profile=pictures.swapped_profile())
+        red, green, _ = cleaned(data).convert("RGB").getpixel((0, 0))
         assert red > 250
         assert green < 5
+
+    def test_they_are_and_what_is_transparent_stays_so(self):
+        profile = b"a name\0\0" + zlib.compress(pictures.swapped_profile())
+        chunks = ((b"iCCP", profile), (b"tRNS", b"\0\1\0\2\0\3"))
+        data = pictures.png_of((2, 1, 8, 2), b"\0\1\2\3\0\xff\0", *chunks)
+        came = cleaned(data)
+        assert came.getpixel((0, 0))[3] == 0
+        assert came.getpixel((1, 0))[0] > 250
 
     @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
     @pytest.mark.parametrize("orientation", range(1, 9))
@@ -245,6 +281,11 @@ class TestStills:
         data = pictures.encoded(Image.new("L", (5000, 5000)), "PNG")
         assert clean(data).width == 5000
 
+    def test_what_is_written_in_a_webp_does_not_tell_how_it_is_encoded(self):
+        image = Image.effect_noise((64, 64), 80).convert("RGB")
+        data = pictures.encoded(image, "WEBP", quality=20, xmp=b"VP8L" + SECRET)
+        assert "VP8 " in parts(clean(data).data)
+
     def test_a_large_webp_loses_but_a_little(self):
         image = pictures.scene("RGBA", size=(4000, 2500))
         came = opened(clean(pictures.encoded(image, "WEBP", lossless=True, method=0)).data)
@@ -289,6 +330,43 @@ class TestAnimations:
             seen = frame.convert("RGBA")
             covered = [seen.getpixel((x, 8))[3] > 0 for x in range(0, 32, 8)]
             assert covered == [place == number for place in range(4)]
+
+    def test_a_gif_of_small_changes_stays_small(self):
+        """Even though something in it is transparent, as its corner is here."""
+        background = Image.effect_noise((320, 240), 60).convert("RGBA")
+        made = []
+        for number in range(20):
+            frame = background.copy()
+            frame.paste((0, 0, 0, 0), (0, 0, 40, 40))
+            frame.paste((200, 0, 0, 255), (number * 8, 100, number * 8 + 8, 108))
+            made.append(frame)
+        data = pictures.encoded(made[0], "GIF", save_all=True, append_images=made[1:], duration=50)
+        after = cleaned(data)
+        for one, two in zip(
+            ImageSequence.Iterator(opened(data)), ImageSequence.Iterator(after), strict=True
+        ):
+            assert difference(one, two) == 0
+        assert len(clean(data).data) < 1.2 * len(data)
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_a_gif_shows_what_it_did_whatever_comes_and_goes(self, seed):
+        chance, made = random.Random(seed), []
+        for _ in range(6):
+            frame = Image.new("RGBA", (16, 16))
+            for _ in range(chance.randrange(4)):
+                left, top = chance.randrange(16), chance.randrange(16)
+                colour = chance.choice([(200, 0, 0, 255), (0, 0, 200, 255), (0, 0, 0, 0)])
+                frame.paste(colour, (left, top, left + 6, top + 6))
+            made.append(frame)
+        data = pictures.encoded(
+            made[0], "GIF", save_all=True, append_images=made[1:], duration=50, disposal=2
+        )
+        after = cleaned(data)
+        shown = [frame.convert("RGBA") for frame in ImageSequence.Iterator(after)]
+        meant = [frame.convert("RGBA") for frame in ImageSequence.Iterator(opened(data))]
+        assert [frame.getchannel("A").tobytes() for frame in shown] == [
+            frame.getchannel("A").tobytes() for frame in meant
+        ]
 
     def test_an_apng_with_a_picture_for_others_keeps_it(self):
         first, *rest = pictures.frames(4, "RGB")
@@ -344,10 +422,11 @@ class TestRefused:
             (pictures.png_bomb(50_000, 50_000), "25,000,000 pixels"),
             (pictures.png_bomb(2**31 - 1, 2**31 - 1), "25,000,000 pixels"),
             (pictures.gif_bomb(65_535, 65_535), "25,000,000 pixels"),
+            (pictures.gif_that_grows(5000), "larger than the picture"),
             (pictures.png_bomb(5000, 5000), "damaged"),
             (pictures.png_bomb(0, 5), "Must be a PNG"),
         ],
-        ids=range(20),
+        ids=range(21),
     )
     def test_what_is_no_picture_is_refused(self, data, reason):
         with pytest.raises(PictureError, match=reason):
@@ -367,6 +446,29 @@ class TestRefused:
         plain = pictures.png()
         with pytest.raises(PictureError):
             clean(plain[:33] + chunk + plain[33:])
+
+    @pytest.mark.parametrize(
+        ("form", "part"),
+        [
+            ("JPEG", b"\xff\xe1\0\x20Exif\0\0" + b"x" * 24),  # Pillow joins them, each time anew
+            ("JPEG", b"\xff\xda\0\x0c\3\1\0\2\x11\3\x11\0\x3f\0"),  # each a pass over the picture
+            ("PNG", pictures.png_chunk(b"iCCP", b"x\0\0" + zlib.compress(b"\0" * (2**20 - 1)))),
+        ],
+        ids=["EXIF", "scans", "profiles"],
+    )
+    def test_what_is_there_too_often_is_refused_at_once(self, form, part):
+        data = pictures.encoded(pictures.scene(), form)
+        place = 2 if form == "JPEG" else 33
+        with pytest.raises(PictureError, match="too many parts"):
+            clean(data[:place] + part * (2**20 // len(part)) + data[place:])
+
+    def test_texts_that_are_long_in_all_are_refused(self):
+        text = zlib.compress(("\N{GRINNING FACE}" + "a" * (2**20 - 10)).encode())
+        chunk = pictures.png_chunk(b"iTXt", b"name\0\1\0\0\0" + text)
+        plain = pictures.png()
+        assert clean(plain[:33] + chunk + plain[33:])
+        with pytest.raises(PictureError):
+            clean(plain[:33] + chunk * 5 + plain[33:])
 
     def test_what_grows_too_much_is_refused(self, monkeypatch):
         monkeypatch.setattr("posting.pictures.SMALL", 0)

@@ -25,6 +25,8 @@ JSON_TYPES = {"application/json"}
 PATCH_TYPES = JSON_TYPES | {"application/merge-patch+json"}  # RFC 7396
 FORM_TYPE = "multipart/form-data"
 MOST_PARTS = 20
+LONGEST_BOUNDARY = 70  # RFC 2046, section 5.1.1
+LONGEST_NAME = 100
 
 
 def read_json() -> Any:
@@ -58,8 +60,10 @@ def read_form() -> MultiDict[str, str | bytes]:
 
 
 def _parts(data: bytes, boundary: bytes) -> Iterator[tuple[str, str | bytes]]:
-    if not boundary:
-        raise ValueError("its Content-Type names no boundary")
+    if not 1 <= len(boundary) <= LONGEST_BOUNDARY:
+        raise ValueError(
+            f"its Content-Type names no boundary of 1 to {LONGEST_BOUNDARY} characters"
+        )
     decoder = MultipartDecoder(boundary, max_parts=MOST_PARTS)
     decoder.receive_data(data)
     decoder.receive_data(None)
@@ -68,8 +72,8 @@ def _parts(data: bytes, boundary: bytes) -> Iterator[tuple[str, str | bytes]]:
         if isinstance(event, Field | File):
             part = event
         elif isinstance(event, Data) and part:
-            if not part.name:
-                raise ValueError("a part has no name")
+            if not part.name or len(part.name) > LONGEST_NAME:
+                raise ValueError(f"a part has no name of 1 to {LONGEST_NAME} characters")
             yield part.name, event.data if isinstance(part, File) else event.data.decode()
 
 
