@@ -13,7 +13,7 @@ from posting.blueprints.images import images
 from posting.blueprints.posts import posts
 from posting.blueprints.system import system
 from posting.blueprints.users import users
-from posting.protocol import headers, hosts, openapi, problems
+from posting.protocol import cross_origin, headers, hosts, openapi, problems
 from posting.protocol.operations import IdConverter
 
 __all__ = ["create_app"]
@@ -45,6 +45,7 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
     headers.init_app(app)
     problems.init_app(app)
     hosts.init_app(app)
+    cross_origin.init_app(app)
     database.init_app(app)
     sessions.init_app(app)
     cli.init_app(app)

@@ -78,6 +78,14 @@ def public_url(value: str) -> str | None:
     return value.rstrip("/")
 
 
+def origins(value: str) -> frozenset[str]:
+    found = frozenset(value.split())
+    shape = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
+    if not all(map(shape.fullmatch, found)):
+        raise ValueError("must hold origins such as https://example.org, separated by spaces")
+    return found
+
+
 def scrypt_parameters(value: str) -> str:
     if not re.fullmatch(r"scrypt:\d{1,8}:\d{1,3}:\d{1,3}", value):
         raise ValueError("must look like scrypt:32768:8:3 (N, r and p)")
@@ -115,6 +123,12 @@ SETTINGS = (
         whole_number(0, 10),
         0,
         "How many proxies of yours stand in front and set `X-Forwarded-*`",
+    ),
+    Setting(
+        "TRUSTED_ORIGINS",
+        origins,
+        frozenset(),
+        "Other origins whose pages may write, like `https://app.example.org`, separated by spaces",
     ),
     Setting("LOG_FORMAT", one_of("text", "json"), "text", "`text` lines, or `json` ones"),
     Setting("PASSWORD_MIN", whole_number(8, 256), 8, "Least length of a password; 15 is better"),

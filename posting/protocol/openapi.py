@@ -20,8 +20,9 @@ from posting.protocol import bodies, problems
 DESCRIPTION = """\
 Accounts, posts, comments and images of a community, as JSON with cookie sessions.
 
-* Errors are `application/problem+json` (RFC 9457). When several things are wrong, the first of
-  401, 413, 415, 400, 422, 404, 403, 412, 409 answers, and 422 lists everything that is not valid.
+* Errors are `application/problem+json` (RFC 9457). A write that a page of another site sends
+  is 403. When several things are wrong, the first of 401, 413, 415, 400, 422, 404, 403, 412, 409
+  answers, and 422 lists everything that is not valid.
 * Lists are arrays, paged by the URL in `Link: <…>; rel="next"` (RFC 8288), absent on the last page.
 * Every GET sends an `ETag` and honours `If-None-Match`. An edit may be guarded with `If-Match`.
 * What creates may be sent again with the same `Idempotency-Key`, and creates once.
@@ -122,6 +123,8 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         taken = info.get("arguments", {}).get("parameters", [])
         reads = method == "get"
         statuses = {400, 500, 503}
+        if not reads:
+            statuses.add(403)
         if "requestBody" in doc:
             statuses |= {413, 415, 422}
             content = doc["requestBody"]["content"]
