@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,12 @@ from flask import Flask
 
 VERSION = "0.1.0"
 PREFIX = "POSTING_"
+UNITS = {
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+}
 CHEAP_PASSWORD_HASH = "scrypt:128:8:1"  # noqa: S105 - parameters, for tests
 
 
@@ -26,6 +33,21 @@ class StartError(click.ClickException):
 
     def __str__(self) -> str:
         return self.message
+
+
+@dataclass(frozen=True)
+class Rate:
+    """So many in a second, minute, hour or day."""
+
+    amount: int
+    unit: str
+
+    @property
+    def window(self) -> timedelta:
+        return UNITS[self.unit]
+
+    def __str__(self) -> str:
+        return f"{self.amount}/{self.unit}"
 
 
 @dataclass(frozen=True)
@@ -58,6 +80,15 @@ def one_of(*choices: str) -> Callable[[str], str]:
         return value
 
     return read
+
+
+def rate(value: str) -> Rate | None:
+    if not value:
+        return None
+    match = re.fullmatch(rf"([1-9]\d{{0,6}})/({'|'.join(UNITS)})", value)
+    if match is None:
+        raise ValueError("must look like 60/hour (or a second, minute or day), or be empty")
+    return Rate(int(match[1]), match[2])
 
 
 def database_url(value: str) -> str:
@@ -138,6 +169,20 @@ SETTINGS = (
         "scrypt:32768:8:3",
         "Cost of a password hash as scrypt N, r, p. Cheap when `TESTING`",
     ),
+    Setting(
+        "RATE_LIMITS", one_of("on", "off"), "on", "`off` lifts all limits below; so does `TESTING`"
+    ),
+    Setting(
+        "LIMIT_SIGNIN",
+        rate,
+        Rate(20, "hour"),
+        "Failures to sign in to one account from one address, five times that from one address; "
+        "like the following a number a second, minute, hour or day, or empty for no limit",
+    ),
+    Setting("LIMIT_SIGNUP", rate, Rate(60, "hour"), "New accounts from one address"),
+    Setting("LIMIT_POSTS", rate, Rate(300, "hour"), "New posts of one user"),
+    Setting("LIMIT_COMMENTS", rate, Rate(600, "hour"), "New comments of one user"),
+    Setting("LIMIT_IMAGES", rate, Rate(300, "hour"), "New images of one user"),
     Setting("MAX_JSON_BYTES", whole_number(1024, 2**30), 2**20, "Largest JSON body, in bytes"),
     Setting("MAX_IMAGE_BYTES", whole_number(1024, 2**28), 5 * 2**20, "Largest image, in bytes"),
     Setting(
@@ -167,6 +212,8 @@ def load(app: Flask, given: Mapping[str, Any]) -> None:
             app.logger.warning("%s is not a setting and has no effect.", name)
     if app.testing and not _is_set("PASSWORD_HASH", given):
         app.config["PASSWORD_HASH"] = CHEAP_PASSWORD_HASH
+    if app.testing and not _is_set("RATE_LIMITS", given):
+        app.config["RATE_LIMITS"] = "off"
     app.config["SECRET_KEY"] = _secret_key(app)
 
 

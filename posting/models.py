@@ -308,8 +308,19 @@ class IdempotencyKey(Base):
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
 
 
+class RateWindow(Base):
+    """A stretch of time in which hits are counted; the key is a hash of whose and of which kind."""
+
+    __tablename__ = "rate_windows"
+
+    key: Mapped[str] = mapped_column(String(32), primary_key=True)
+    hits: Mapped[int] = mapped_column()
+    ends_at: Mapped[datetime] = mapped_column(index=True)
+
+
 # What nobody deletes when its time has passed, by which moment, and how long it lasts.
 EXPIRING = (
     (Session.created_at, SESSION_LIFETIME),
     (IdempotencyKey.created_at, IDEMPOTENCY_LIFETIME),
+    (RateWindow.ends_at, timedelta()),
 )

@@ -25,9 +25,13 @@ from posting import deletion, models
 from posting.database import SAFE_METHODS, begin, db, now, violated_constraint
 from posting.protocol.operations import View, grant
 from posting.protocol.problems import NotSignedIn, component, respond
+from posting.protocol.rate_limits import Limit, address, charge, give_back
 
 # last_seen_at is written at most this often, so that reading stays reading.
 SEEN_EXACT_TO = models.SESSION_IDLE / 720
+
+ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN")
+ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", times=5)
 
 # A hash takes 32 MiB and a whole core for a while; more at once would only starve other requests.
 _hashing = BoundedSemaphore(os.cpu_count() or 1)
@@ -74,6 +78,11 @@ def signed_in(view: View) -> View:
 def current_user() -> models.User:
     """Return the user who asks a `signed_in` view."""
     return flask_login.current_user.user  # type: ignore[no-any-return]
+
+
+def user_id() -> str:
+    """Return the id of the user who asks a `signed_in` view."""
+    return current_user().id
 
 
 def current_session() -> models.Session:
@@ -188,8 +197,22 @@ def hash_password(password: str) -> str:
         return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
 
 
-def password_matches(user: models.User | None, password: str) -> bool:
-    """Tell whether `password` is the user's, in the same time when there is no such user."""
+def try_password(user: models.User | None, username: str, password: str) -> bool:
+    """Tell whether `password` is that of the user of this name, if there is one; failures count.
+
+    It takes the same time whether there is one or not. Error: 429 after too many failures.
+    """
+    counts = (ADDRESS_LIMIT, address()), (ACCOUNT_LIMIT, f"{address()} {username.lower()}")
+    charge(*counts)  # first, so that those who try all at once are counted all the same
+    db.session.commit()
+    if not _password_matches(user, password):
+        return False
+    give_back(*counts)
+    db.session.commit()
+    return True
+
+
+def _password_matches(user: models.User | None, password: str) -> bool:
     known = user.password_hash if user else _dummy_hash(current_app.config["PASSWORD_HASH"])
     with _hashing:
         return check_password_hash(known, password) and user is not None

@@ -47,6 +47,10 @@ def loaded(**given):
         ("PASSWORD_HASH", "md5"),
         ("PASSWORD_HASH", "scrypt:1000:8:1"),
         ("PASSWORD_HASH", "scrypt:33554432:8:1"),
+        ("RATE_LIMITS", "no"),
+        ("LIMIT_POSTS", "60"),
+        ("LIMIT_POSTS", "0/hour"),
+        ("LIMIT_POSTS", "60/week"),
         ("MAX_JSON_BYTES", "0"),
     ],
 )
@@ -77,8 +81,16 @@ def test_the_given_mapping_wins_over_the_environment(monkeypatch):
 def test_defaults_hold():
     values = loaded()
     for setting in config.SETTINGS:
-        if setting.name not in {"DATABASE_URL", "SECRET_KEY", "PASSWORD_HASH"}:
+        if setting.name not in {"DATABASE_URL", "SECRET_KEY", "PASSWORD_HASH", "RATE_LIMITS"}:
             assert values[setting.name] == setting.default
+
+
+def test_rates_are_limited_unless_in_tests():
+    real = {"DATABASE_URL": "sqlite://", "SECRET_KEY": "x" * 16}
+    assert create_app(real).config["RATE_LIMITS"] == "on"
+    assert loaded()["RATE_LIMITS"] == "off"
+    assert loaded(RATE_LIMITS="on")["RATE_LIMITS"] == "on"
+    assert loaded(LIMIT_POSTS="")["LIMIT_POSTS"] is None
 
 
 def test_passwords_are_cheap_only_for_tests(tmp_path):

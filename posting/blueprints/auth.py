@@ -10,19 +10,25 @@ from posting.database import begin, db
 from posting.models import Session, User
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.problems import NotSignedIn
+from posting.protocol.rate_limits import Limit, address, charge, limited
 from posting.protocol.urls import external_url
-from posting.sessions import current_session, current_user, signed_in
+from posting.sessions import ADDRESS_LIMIT, current_session, current_user, signed_in
+
+SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP")
 
 auth = Blueprint("auth", __name__, description="Accounts begin here, sessions begin and end here")
 
 
 @auth.post("/signup")
 @public
+@limited(SIGNUP_LIMIT, address)
 @auth.arguments(schemas.SignUp)
 @auth.answers(409)
 @auth.response(201, schemas.User)
 def sign_up(fields: dict[str, Any]) -> Any:
     """Open an account. This opens no session: sign in next."""
+    charge((SIGNUP_LIMIT, address()))
+    db.session.commit()  # hashing takes long: no transaction meanwhile
     user = User(password_hash=sessions.hash_password(fields.pop("password")), **fields)
     db.session.add(user)
     with sessions.unique_username():
@@ -32,16 +38,17 @@ def sign_up(fields: dict[str, Any]) -> Any:
 
 @auth.post("/signin")
 @public
+@limited(ADDRESS_LIMIT, address)
 @auth.arguments(schemas.Credentials)
 @auth.answers(401)
 @auth.response(200, schemas.User, headers={"Set-Cookie": "Set-Cookie"})
 def sign_in(credentials: dict[str, str]) -> Any:
     """Open a session; one that is presented ends."""
     begin(writes=False)
-    user = db.session.scalar(User.named(credentials["username"]))
-    db.session.commit()  # hashing takes long: no transaction meanwhile
-    password = credentials["password"]
-    if not sessions.password_matches(user, password) or user is None:
+    username, password = credentials["username"], credentials["password"]
+    user = db.session.scalar(User.named(username))
+    db.session.commit()
+    if not sessions.try_password(user, username, password) or user is None:
         raise NotSignedIn("The username or the password is wrong.")
     renewed = sessions.renewed_hash(user, password)
     sessions.lock_account(user).password_hash = renewed

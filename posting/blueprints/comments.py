@@ -13,8 +13,11 @@ from posting.protocol.operations import Blueprint, public
 from posting.protocol.pagination import paginate
 from posting.protocol.preconditions import IfMatch, require_match, versioned
 from posting.protocol.problems import InvalidInput
+from posting.protocol.rate_limits import Limit, charge, limited
 from posting.protocol.urls import external_url
-from posting.sessions import current_user, hold_account, signed_in
+from posting.sessions import current_user, hold_account, signed_in, user_id
+
+LIMIT = Limit("comments", "LIMIT_COMMENTS")
 
 comments = Blueprint("comments", __name__, description="What the community says to it")
 
@@ -35,6 +38,7 @@ def list_comments(query: dict[str, Any], id: str) -> Any:
 
 @comments.post("/posts/<nanoid:id>/comments")
 @signed_in
+@limited(LIMIT, user_id)
 @comments.arguments(schemas.CommentInput)
 @comments.arguments(IdempotencyKey, location="headers")
 @idempotent
@@ -49,6 +53,7 @@ def create_comment(fields: dict[str, Any], id: str) -> Any:
     db.session.add(comment)
     db.session.execute(Post.count_comment(id))
     db.session.flush()
+    charge((LIMIT, user_id()))
     shown, headers = _shown(comment.id)
     return shown, headers | {"Location": external_url("comments.get_comment", id=comment.id)}
 

@@ -13,8 +13,11 @@ from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.preconditions import client_has, immutable
 from posting.protocol.problems import InvalidInput
+from posting.protocol.rate_limits import Limit, charge, limited
 from posting.protocol.urls import with_url
-from posting.sessions import current_user, hold_account, signed_in
+from posting.sessions import current_user, hold_account, signed_in, user_id
+
+LIMIT = Limit("images", "LIMIT_IMAGES")
 
 images = Blueprint("images", __name__, description="What a post shows")
 
@@ -24,6 +27,7 @@ PICTURE_POLICY = {"Content-Security-Policy": "default-src 'none'; sandbox"}
 
 @images.post("/posts/<nanoid:id>/images")
 @signed_in
+@limited(LIMIT, user_id)
 @images.arguments(schemas.ImageUpload, location="files")
 @images.arguments(IdempotencyKey, location="headers")
 @idempotent
@@ -40,6 +44,7 @@ def create_image(form: dict[str, Any], id: str) -> Any:
         raise Forbidden("Only its author may add images to a post.")
     _require_room(id)
     image = _add(picture, post_id=id, alt=form.get("alt"))
+    charge((LIMIT, user_id()))
     shown = _shown(image.id)
     return shown, {"Location": shown["url"]}
 

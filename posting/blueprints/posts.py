@@ -11,8 +11,11 @@ from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.pagination import paginate
 from posting.protocol.preconditions import IfMatch, require_match, versioned
+from posting.protocol.rate_limits import Limit, charge, limited
 from posting.protocol.urls import external_url, with_url
-from posting.sessions import current_user, signed_in
+from posting.sessions import current_user, signed_in, user_id
+
+LIMIT = Limit("posts", "LIMIT_POSTS")
 
 posts = Blueprint("posts", __name__, description="What the community writes")
 
@@ -29,6 +32,7 @@ def list_posts(query: dict[str, Any]) -> Any:
 
 @posts.post("/posts")
 @signed_in
+@limited(LIMIT, user_id)
 @posts.arguments(schemas.PostInput)
 @posts.arguments(IdempotencyKey, location="headers")
 @idempotent
@@ -38,6 +42,7 @@ def create_post(fields: dict[str, Any]) -> Any:
     post = Post(author=current_user(), **fields)
     db.session.add(post)
     db.session.flush()
+    charge((LIMIT, user_id()))
     shown, headers = _shown(post.id)
     return shown, headers | {"Location": external_url("posts.get_post", id=post.id)}
 

@@ -83,7 +83,7 @@ def _own_account(id: str) -> User:
 def _require_password(user: User, password: str | None) -> None:
     if password is None:
         raise InvalidInput.at("/current_password", "A new password needs the current one.")
-    if not sessions.password_matches(user, password):
+    if not sessions.try_password(user, user.username, password):
         raise InvalidInput.at("/current_password", "Is not the current password.")
 
 

@@ -5,7 +5,7 @@ import re
 import nanoid
 from flask import Flask, Response, current_app, g, request
 
-from posting.protocol import preconditions
+from posting.protocol import preconditions, rate_limits
 from posting.protocol.operations import anyone
 
 _well_formed = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
@@ -32,6 +32,7 @@ def finish(response: Response) -> Response:
         response.set_data(b"")
         response.headers.remove("Content-Type")
     preconditions.finish(response)
+    rate_limits.finish(response)
     headers = response.headers
     headers.update(ALWAYS)
     headers["X-Request-ID"] = g.request_id

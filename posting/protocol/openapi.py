@@ -21,8 +21,8 @@ DESCRIPTION = """\
 Accounts, posts, comments and images of a community, as JSON with cookie sessions.
 
 * Errors are `application/problem+json` (RFC 9457). A write that a page of another site sends
-  is 403. When several things are wrong, the first of 401, 413, 415, 400, 422, 404, 403, 412, 409
-  answers, and 422 lists everything that is not valid.
+  is 403. When several things are wrong, the first of 401, 429, 413, 415, 400, 422, 404, 403, 412,
+  409 answers, and 422 lists everything that is not valid.
 * Lists are arrays, paged by the URL in `Link: <…>; rel="next"` (RFC 8288), absent on the last page.
 * Every GET sends an `ETag` and honours `If-None-Match`. An edit may be guarded with `If-Match`.
 * What creates may be sent again with the same `Idempotency-Key`, and creates once.
@@ -66,6 +66,15 @@ HEADERS: dict[str, dict[str, Any]] = {
         "required": True,
         "schema": {"type": "string", "const": "Cookie"},
     },
+    "RateLimit": {
+        "description": "What is left of each limit, and in how many seconds it is whole again "
+        "(draft-ietf-httpapi-ratelimit-headers-10); absent where nothing is limited.",
+        "schema": {"type": "string", "examples": ['"posts";r=299;t=3600']},
+    },
+    "RateLimit-Policy": {
+        "description": "Each limit, and the seconds for which it holds.",
+        "schema": {"type": "string", "examples": ['"posts";q=300;w=3600']},
+    },
     "Retry-After": {
         "description": "Seconds to wait.",
         "required": True,
@@ -80,8 +89,13 @@ IF_NONE_MATCH = {
 }
 # What a request header can bring about.
 HEADER_PROBLEMS = {"If-Match": 412, "Idempotency-Key": 409}
-PROBLEM_HEADERS = {401: ["WWW-Authenticate"], 503: ["Retry-After"]}
-CONVENTIONAL_PROBLEMS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 500, 503)
+RATE_HEADERS = ["RateLimit", "RateLimit-Policy"]
+PROBLEM_HEADERS = {
+    401: ["WWW-Authenticate"],
+    429: ["Retry-After", *RATE_HEADERS],
+    503: ["Retry-After"],
+}
+CONVENTIONAL_PROBLEMS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 500, 503)
 PROBLEM_EXAMPLES: dict[int, dict[str, Any]] = {
     400: {"detail": "The body is not JSON: Expecting value: line 1 column 1 (char 0)."},
     401: {"detail": "Sign in first: POST /signin."},
@@ -95,6 +109,7 @@ PROBLEM_EXAMPLES: dict[int, dict[str, Any]] = {
         "detail": problems.InvalidInput.description,
         "errors": [{"detail": "Must not be blank.", "pointer": "/title"}],
     },
+    429: {"detail": "No more than 300 an hour; try again later."},
     500: {"detail": problems.DETAILS[500]},
     503: {"detail": "The database is busy or away; try again."},
 }
@@ -121,6 +136,7 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         responses = doc["responses"]
         parameters = doc.setdefault("parameters", [])
         taken = info.get("arguments", {}).get("parameters", [])
+        raised = info.get("manual_doc", {}).get("responses", {})
         reads = method == "get"
         statuses = {400, 500, 503}
         if not reads:
@@ -143,6 +159,7 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
             headers = ["X-Request-ID", "Cache-Control"]
             headers += ["ETag"] if reads and status != "302" else []
             headers += ["Location"] if str(status) == "201" else []
+            headers += RATE_HEADERS if "429" in raised else []
             _add_headers(response, headers)
         if reads:
             parameters.append(IF_NONE_MATCH)

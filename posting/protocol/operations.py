@@ -1,7 +1,7 @@
-"""The way of a request through a view: may they ask? is the input whole and valid? then the view.
+"""The way of a request through a view: may they ask, and again? is the input valid? then the view.
 
 A view declares its access rule and its inputs with decorators; `Blueprint` runs them, in the order
-in which errors must answer: 401, then 413, 415 and 400, then one 422 for all that is wrong.
+in which errors must answer: 401, 429, then 413, 415 and 400, then one 422 for all that is wrong.
 """
 
 import re
@@ -108,12 +108,14 @@ class Blueprint(openapi.DocumentedBlueprint):
 
 def _operation(view: Callable[..., Any]) -> Callable[..., Any]:
     access: Callable[[], None] = view.access  # type: ignore[attr-defined]
+    limit: Callable[[], None] = getattr(view, "limit", anyone)
     inputs: tuple[tuple[str, Schema], ...] = getattr(view, "inputs", ())
     takes_body = any(location in {"json", "files"} for location, _ in inputs)
 
     @wraps(view)
     def operation(**path: str) -> Any:
         access()
+        limit()
         values = _read(inputs, path)
         if takes_body:
             access()  # a body can take hours to arrive, in which a session ends

@@ -59,6 +59,7 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
             "POSTING_DATABASE_URL": fresh_url,
             "POSTING_SECRET_KEY": "only for live tests",
             "POSTING_PASSWORD_HASH": "scrypt:128:8:1",
+            "POSTING_RATE_LIMITS": "off",
             "PORT": str(port),
         }
         with log.open("wb") as stderr:

@@ -1,0 +1,169 @@
+"""How often somebody may do something, counted in the service's own database.
+
+A window begins with its first hit and is one row, which one statement counts up. So the numbers are
+exact, however many workers and machines there are. Headers as in
+draft-ietf-httpapi-ratelimit-headers-10.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Response, current_app, g, request
+from sqlalchemy.dialects import postgresql, sqlite
+from werkzeug.exceptions import TooManyRequests
+
+from posting import deletion
+from posting.config import Rate
+from posting.database import UtcDateTime, begin, db, now
+from posting.models import RateWindow
+from posting.protocol.openapi import DocumentedBlueprint
+from posting.protocol.operations import View
+
+
+@dataclass(frozen=True)
+class Limit:
+    """So many hits a window, for each subject: what a setting says, or `times` that."""
+
+    name: str
+    setting: str
+    times: int = 1
+
+    @property
+    def rate(self) -> Rate | None:
+        """The rate; None while nothing is limited."""
+        rate: Rate | None = current_app.config[self.setting]
+        if rate is None or current_app.config["RATE_LIMITS"] == "off":
+            return None
+        return Rate(rate.amount * self.times, rate.unit)
+
+
+Count = tuple[Limit, str]
+
+
+def address() -> str:
+    """Return whom to count a request for that nobody has signed: an IPv4 address or an IPv6 /64."""
+    try:
+        found = ip_address(request.remote_addr or "")
+    except ValueError:  # a Unix socket's peer has none
+        return ""
+    if isinstance(found, IPv6Address):
+        found = found.ipv4_mapped or ip_network((found, 64), strict=False).network_address
+    return str(found)
+
+
+def limited(limit: Limit, subject: Callable[[], str]) -> Callable[[View], View]:
+    """Refuse a request, before its body is read, whose subject has no more hits.
+
+    The view itself charges them. Error: 429.
+    """
+
+    def decorate(view: View) -> View:
+        view.limit = lambda: _check(limit, subject())  # type: ignore[attr-defined]
+        return DocumentedBlueprint.answers(429)(view)  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def charge(*counts: Count) -> None:
+    """Count a hit for each limit and subject, as a part of the transaction. Error: 429."""
+    moment, began = now(), False
+    for limit, subject in counts:
+        if (rate := limit.rate) is None:
+            continue
+        row = {"key": _key(limit, subject), "ends_at": moment + rate.window}
+        row |= {"moment": moment, "amount": rate.amount}
+        counted = db.session.execute(_COUNT[db.engine.dialect.name], row).one_or_none()
+        if counted is None:
+            _note(limit, rate, *_found(limit, subject))
+            raise _refusal(rate)
+        _note(limit, rate, *counted)
+        began |= counted.hits == 1
+    if began:
+        deletion.sweep()
+
+
+def give_back(*counts: Count) -> None:
+    """Take back a hit that was charged for each."""
+    for limit, subject in counts:
+        if (rate := limit.rate) is None:
+            continue
+        table = RateWindow
+        one_less = sa.update(table).where(table.key == _key(limit, subject), table.hits > 0)
+        one_less = one_less.values(hits=table.hits - 1).returning(table.hits, table.ends_at)
+        if row := db.session.execute(one_less).one_or_none():
+            _note(limit, rate, *row)
+
+
+def finish(response: Response) -> None:
+    """Add the headers that tell what is left."""
+    if noted := g.get("rate_limits"):
+        policies, states = zip(*noted.values(), strict=True)
+        response.headers["RateLimit-Policy"] = ", ".join(policies)
+        response.headers["RateLimit"] = ", ".join(states)
+
+
+def _check(limit: Limit, subject: str) -> None:
+    if (rate := limit.rate) is None:
+        return
+    begin(writes=False)
+    hits, ends_at = _found(limit, subject)
+    db.session.commit()  # nothing is held while the body arrives
+    _note(limit, rate, hits, ends_at)
+    if hits >= rate.amount:
+        raise _refusal(rate)
+
+
+def _found(limit: Limit, subject: str) -> tuple[int, datetime | None]:
+    table = RateWindow
+    own = sa.select(table.hits, table.ends_at).where(table.key == _key(limit, subject))
+    row = db.session.execute(own.where(table.ends_at > now())).one_or_none()
+    return (row.hits, row.ends_at) if row else (0, None)
+
+
+def _key(limit: Limit, subject: str) -> str:
+    """Return the key of a window, which tells no address and no name."""
+    return hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
+
+
+def _note(limit: Limit, rate: Rate, hits: int, ends_at: datetime | None) -> None:
+    left = (ends_at - now()) if ends_at else rate.window
+    seconds = max(0, math.ceil(left.total_seconds()))
+    noted = g.setdefault("rate_limits", {})
+    noted[limit.name] = (
+        f'"{limit.name}";q={rate.amount};w={round(rate.window.total_seconds())}',
+        f'"{limit.name}";r={max(0, rate.amount - hits)};t={seconds}',
+    )
+    g.rate_limit_seconds = seconds
+
+
+def _refusal(rate: Rate) -> TooManyRequests:
+    article = "an" if rate.unit == "hour" else "a"
+    detail = f"No more than {rate.amount:,} {article} {rate.unit}; try again later."
+    return TooManyRequests(detail, retry_after=g.rate_limit_seconds)
+
+
+def _counting(insert: Callable[..., Any]) -> Any:
+    """Return the statement that begins a window or counts it up, or does nothing if it is full."""
+    table = RateWindow
+    moment = sa.bindparam("moment", type_=UtcDateTime())
+    first = insert(table).values(
+        key=sa.bindparam("key"), hits=1, ends_at=sa.bindparam("ends_at", type_=UtcDateTime())
+    )
+    over = table.ends_at <= moment
+    return first.on_conflict_do_update(
+        index_elements=[table.key],
+        set_={
+            "hits": sa.case((over, 1), else_=table.hits + 1),
+            "ends_at": sa.case((over, first.excluded.ends_at), else_=table.ends_at),
+        },
+        where=sa.or_(over, table.hits < sa.bindparam("amount", type_=sa.Integer())),
+    ).returning(table.hits, table.ends_at)
+
+
+_COUNT = {"sqlite": _counting(sqlite.insert), "postgresql": _counting(postgresql.insert)}

@@ -1,0 +1,43 @@
+"""Limits are exact, however many workers count."""
+
+from collections import Counter
+from http.client import HTTPConnection
+from json import dumps
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from live.clients import PASSWORD, at_once, copy_of, sign_in
+
+
+@pytest.fixture
+def url(serve):
+    limits = {"POSTING_LIMIT_POSTS": "20/hour", "POSTING_LIMIT_SIGNIN": "10/hour"}
+    return serve(WEB_CONCURRENCY="4", POSTING_RATE_LIMITS="on", **limits).url
+
+
+def repeat(pool, actions, rounds):
+    return sum((Counter(at_once(pool, actions)) for _ in range(rounds)), Counter())
+
+
+def test_so_many_posts_and_no_more(url, pool):
+    clients = [copy_of(client) for client in [sign_in(url, "ada")] * 16]
+    body = {"title": "x", "content": "x"}
+    writes = [lambda c=client: c.post(f"{url}/posts", json=body, timeout=20) for client in clients]
+    assert repeat(pool, writes, 4) == {201: 20, 429: 44}
+    assert len(requests.get(f"{url}/posts?limit=100", timeout=20).json()) == 20
+
+
+def test_so_many_guesses_and_the_victim_signs_in_from_elsewhere(url, pool):
+    sign_in(url, "ada")
+    guess = {"username": "ada", "password": "a guess of a password"}
+    guesses = [lambda: requests.post(f"{url}/signin", json=guess, timeout=20)] * 16
+    assert repeat(pool, guesses, 4) == {401: 10, 429: 54}
+    right = dumps({"username": "ada", "password": PASSWORD})
+    kind = {"Content-Type": "application/json"}
+    assert requests.post(f"{url}/signin", data=right, headers=kind, timeout=20).status_code == 429
+    elsewhere = HTTPConnection(urlsplit(url).netloc, timeout=20, source_address=("127.0.0.2", 0))
+    elsewhere.request("POST", "/signin", right, kind)
+    answer = elsewhere.getresponse()
+    elsewhere.close()
+    assert answer.status == 200
