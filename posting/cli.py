@@ -7,10 +7,10 @@ import click
 from flask import Flask
 from flask.cli import AppGroup, with_appcontext
 
-from posting import demo, schemas, sessions
-from posting.database import db
+from posting import demo, moderation, schemas, sessions
+from posting.database import db, now
 from posting.migrations import ensure_current
-from posting.models import IMAGES_PER_POST, User
+from posting.models import IMAGES_PER_POST, ModerationAct, User
 
 
 def example(*lines: str) -> Callable[[click.Command], click.Command]:
@@ -46,6 +46,31 @@ def demote(name: str) -> None:
     _set_role(name, "member")
 
 
+@example("flask users suspend ada")
+@users.command("suspend")
+@click.argument("name")
+def suspend(name: str) -> None:
+    """Sign NAME out everywhere, and let them sign in no more."""
+    user = _find(name)
+    user.suspended_at = now()
+    sessions.end_sessions(user)
+    moderation.record_by_operator("suspended", user)
+    db.session.commit()
+    click.echo(f"{user.username} is suspended and signed out everywhere.")
+
+
+@example("flask users restore ada")
+@users.command("restore")
+@click.argument("name")
+def restore(name: str) -> None:
+    """Let NAME sign in again."""
+    user = _find(name)
+    user.suspended_at = None
+    moderation.record_by_operator("restored", user)
+    db.session.commit()
+    click.echo(f"{user.username} may sign in again.")
+
+
 @example("flask users reset-password ada", "echo 'a new password' | flask users reset-password ada")
 @users.command("reset-password")
 @click.argument("name")
@@ -64,6 +89,23 @@ def reset_password(name: str) -> None:
     sessions.end_sessions(user)
     db.session.commit()
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
+
+
+@click.group("moderation", cls=AppGroup)
+@with_appcontext
+def moderation_group() -> None:
+    """See what moderators do."""
+    ensure_current()
+
+
+@example("flask moderation log", "flask moderation log --limit 10")
+@moderation_group.command("log")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+def print_moderation_log(limit: int) -> None:
+    """Print what moderators and operators did to others, the latest first."""
+    for act in db.session.scalars(ModerationAct.latest(limit)):
+        moment = act.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        click.echo(f"{moment} {act.moderator} {act.act} {act.target}")
 
 
 @example("flask demo", "flask demo --posts 100000 --users 1000 --comments 0 --images 0")
@@ -94,6 +136,7 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int) -> None:
 
 def init_app(app: Flask) -> None:
     app.cli.add_command(users)
+    app.cli.add_command(moderation_group)
     app.cli.add_command(fill_with_demo)
 
 
@@ -113,5 +156,6 @@ def _find(name: str) -> User:
 def _set_role(name: str, role: str) -> None:
     user = _find(name)
     user.role = role
+    moderation.record_by_operator("promoted" if user.is_moderator else "demoted", user)
     db.session.commit()
     click.echo(f"{user.username} is a {role} now.")

@@ -169,6 +169,7 @@ SETTINGS = (
         "scrypt:32768:8:3",
         "Cost of a password hash as scrypt N, r, p. Cheap when `TESTING`",
     ),
+    Setting("SIGNUP", one_of("open", "closed"), "open", "`closed` lets nobody open an account"),
     Setting(
         "RATE_LIMITS", one_of("on", "off"), "on", "`off` lifts all limits below; so does `TESTING`"
     ),

@@ -27,6 +27,7 @@ class JsonFormatter(logging.Formatter):
             "request_id": _request_id(),
             "message": record.getMessage(),
         }
+        entry |= getattr(record, "facts", {})
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
         return json.dumps(entry)

@@ -46,6 +46,7 @@ class User(Base):
     role: Mapped[str] = mapped_column(String(16), default="member")
     password_hash: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime] = mapped_column(default=now)
+    suspended_at: Mapped[datetime | None] = mapped_column()
 
     __table_args__ = (
         Index("uq_users_username", func.lower(username), unique=True),
@@ -306,6 +307,23 @@ class IdempotencyKey(Base):
     body: Mapped[str] = mapped_column(Text)
     headers: Mapped[dict[str, str]] = mapped_column(sa.JSON)
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+
+
+class ModerationAct(Base):
+    """What a moderator or the operator did to somebody else; it names them, and outlives them."""
+
+    __tablename__ = "moderation_acts"
+
+    id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
+    moderator: Mapped[str] = mapped_column(String(32))
+    act: Mapped[str] = mapped_column(String(16))
+    target: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+
+    @staticmethod
+    def latest(count: int) -> sa.Select["ModerationAct"]:
+        table = ModerationAct
+        return sa.select(table).order_by(table.created_at.desc(), table.id).limit(count)
 
 
 class RateWindow(Base):

@@ -23,9 +23,10 @@ from werkzeug.security import check_password_hash, generate_password_hash
 
 from posting import deletion, models
 from posting.database import SAFE_METHODS, begin, db, now, violated_constraint
+from posting.protocol.hosts import address
 from posting.protocol.operations import View, grant
 from posting.protocol.problems import NotSignedIn, component, respond
-from posting.protocol.rate_limits import Limit, address, charge, give_back
+from posting.protocol.rate_limits import Limit, charge, give_back
 
 # last_seen_at is written at most this often, so that reading stays reading.
 SEEN_EXACT_TO = models.SESSION_IDLE / 720
@@ -108,6 +109,7 @@ def _load_caller(incoming: Request) -> Caller | None:
     )
     if incoming.method not in SAFE_METHODS:
         db.session.commit()  # no lock is held while the body arrives
+    g.user_id = session.user_id if session else None
     if session and now() - session.last_seen_at > SEEN_EXACT_TO:
         _see(session)
     return Caller(session) if session else None
@@ -147,11 +149,13 @@ def open_session(user: models.User) -> str:
     return token
 
 
-def end_presented_session() -> None:
-    """Delete the session whose cookie came with the request, if any."""
-    if token := request.cookies.get(cookie_name(current_app)):
-        table = models.Session
-        db.session.execute(sa.delete(table).where(table.token_hash == _digest(token)))
+def end_presented_session() -> str | None:
+    """Delete the session whose cookie came with the request, if any; return whose it was."""
+    if not (token := request.cookies.get(cookie_name(current_app))):
+        return None
+    table = models.Session
+    presented = sa.delete(table).where(table.token_hash == _digest(token))
+    return db.session.scalar(presented.returning(table.user_id))
 
 
 def end_sessions(user: models.User, *, but: models.Session | None = None) -> None:

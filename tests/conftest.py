@@ -166,6 +166,18 @@ def make_app(app: Flask, database_url: str) -> Iterator[Callable[..., Flask]]:
 
 
 @pytest.fixture
+def flask(app: Flask) -> Callable[..., tuple[int, str]]:
+    """Run a `flask` command; return its exit code and what it says, or what is wrong."""
+
+    def flask(*arguments: str, input: str | None = None) -> tuple[int, str]:
+        result = app.test_cli_runner().invoke(args=arguments, input=input)
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        return result.exit_code, result.stdout or result.stderr
+
+    return flask
+
+
+@pytest.fixture
 def sign_in(app: Flask) -> Callable[..., Client]:
     """Sign up a user (unless the name is known) and return a client of theirs."""
 

@@ -11,7 +11,7 @@ FLOORS = (  # a module may import what stands on its own floor or below
     {"config", "database"},
     {"models"},
     {"schemas", "migrations", "logs"},
-    {"protocol", "sessions", "locked", "deletion", "pictures", "demo"},
+    {"protocol", "sessions", "locked", "deletion", "moderation", "pictures", "demo"},
     {"cli", "blueprints"},
     {"posting"},
 )

@@ -11,18 +11,6 @@ from posting.models import Comment, Image, Post, User
 from posting.pictures import clean
 
 
-@pytest.fixture
-def flask(app):
-    """Run a command; return its exit code and output."""
-
-    def flask(*arguments, input=None):
-        result = app.test_cli_runner().invoke(args=arguments, input=input)
-        assert result.exception is None or isinstance(result.exception, SystemExit)
-        return result.exit_code, result.output
-
-    return flask
-
-
 def test_a_moderator_is_made_and_unmade(flask, alice):
     assert flask("users", "promote", "ALICE") == (0, "alice is a moderator now.\n")
     assert alice.get("/users/me").json["role"] == "moderator"

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|sessions|posts|comments|images|image_data|idempotency_keys|rate_windows)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|sessions|posts|comments|images|image_data|idempotency_keys|rate_windows|moderation_acts)(_\w+)?|alembic_version_pkc"
 )
 
 

@@ -3,14 +3,17 @@
 from typing import Any
 
 import sqlalchemy as sa
-from werkzeug.exceptions import NotFound
+from flask import current_app
+from werkzeug.exceptions import Forbidden, NotFound
 
 from posting import schemas, sessions
 from posting.database import begin, db
 from posting.models import Session, User
+from posting.protocol import audit
+from posting.protocol.hosts import address
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.problems import NotSignedIn
-from posting.protocol.rate_limits import Limit, address, charge, limited
+from posting.protocol.rate_limits import Limit, charge, limited
 from posting.protocol.urls import external_url
 from posting.sessions import ADDRESS_LIMIT, current_session, current_user, signed_in
 
@@ -27,12 +30,15 @@ auth = Blueprint("auth", __name__, description="Accounts begin here, sessions be
 @auth.response(201, schemas.User)
 def sign_up(fields: dict[str, Any]) -> Any:
     """Open an account. This opens no session: sign in next."""
+    if current_app.config["SIGNUP"] == "closed":
+        raise Forbidden("Sign-up is closed here.")
     charge((SIGNUP_LIMIT, address()))
     db.session.commit()  # hashing takes long: no transaction meanwhile
     user = User(password_hash=sessions.hash_password(fields.pop("password")), **fields)
     db.session.add(user)
     with sessions.unique_username():
         db.session.commit()
+    audit.note("sign-up", user=user.id)
     return user, {"Location": external_url("users.get_user", id=user.id)}
 
 
@@ -49,11 +55,15 @@ def sign_in(credentials: dict[str, str]) -> Any:
     user = db.session.scalar(User.named(username))
     db.session.commit()
     if not sessions.try_password(user, username, password) or user is None:
+        audit.note("sign-in-failed", user=user.id if user else None)
         raise NotSignedIn("The username or the password is wrong.")
     renewed = sessions.renewed_hash(user, password)
     sessions.lock_account(user).password_hash = renewed
+    if user.suspended_at:
+        raise Forbidden("This account is suspended.")
     token = sessions.open_session(user)
     db.session.commit()
+    audit.note("sign-in", user=user.id)
     return user, sessions.cookie(token)
 
 
@@ -62,8 +72,10 @@ def sign_in(credentials: dict[str, str]) -> Any:
 @auth.response(204, headers={"Set-Cookie": "Set-Cookie"})
 def sign_out() -> Any:
     """End the session that is presented, if any."""
-    sessions.end_presented_session()
+    user_id = sessions.end_presented_session()
     db.session.commit()
+    if user_id:
+        audit.note("sign-out", user=user_id)
     return None, sessions.cookie(None)
 
 

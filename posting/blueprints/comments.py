@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.exceptions import Forbidden
 
-from posting import deletion, locked, schemas
+from posting import deletion, locked, moderation, schemas
 from posting.database import db
 from posting.models import Comment, Post
 from posting.protocol.idempotency import IdempotencyKey, idempotent
@@ -100,6 +100,7 @@ def delete_comment(condition: dict[str, str], id: str) -> Any:
     if not comment.deletable_by(current_user()):
         raise Forbidden("Only its author or a moderator may delete a comment.")
     require_match(condition, comment.version)
+    moderation.record_deletion("comment", id, comment.author_id)
     deletion.delete_comments(Comment.id == id)
     db.session.commit()
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from flask import Response
 from werkzeug.exceptions import Forbidden, ServiceUnavailable
 
-from posting import locked, pictures, schemas
+from posting import locked, moderation, pictures, schemas
 from posting.database import db
 from posting.models import IMAGES_PER_POST, Image, ImageData
 from posting.protocol.idempotency import IdempotencyKey, idempotent
@@ -89,6 +89,7 @@ def delete_image(id: str) -> Any:
     image = locked.image(id)
     if not image.deletable_by(current_user()):
         raise Forbidden("Only the author of its post or a moderator may delete an image.")
+    moderation.record_deletion("image", id, image.post.author_id)
     db.session.delete(image)
     db.session.commit()
 

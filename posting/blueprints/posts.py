@@ -4,7 +4,7 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting import locked, schemas
+from posting import locked, moderation, schemas
 from posting.database import db
 from posting.models import Image, Post
 from posting.protocol.idempotency import IdempotencyKey, idempotent
@@ -86,6 +86,7 @@ def delete_post(condition: dict[str, str], id: str) -> Any:
     if not post.deletable_by(current_user()):
         raise Forbidden("Only its author or a moderator may delete a post.")
     require_match(condition, post.version)
+    moderation.record_deletion("post", id, post.author_id)
     db.session.delete(post)
     db.session.commit()
 

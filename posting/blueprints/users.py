@@ -8,6 +8,7 @@ from werkzeug.exceptions import Forbidden, NotFound
 from posting import deletion, schemas, sessions
 from posting.database import db
 from posting.models import User
+from posting.protocol import audit
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.problems import InvalidInput, body_errors
 from posting.sessions import current_session, current_user, signed_in
@@ -50,6 +51,8 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
     user.assign(changes)
     with sessions.unique_username():
         db.session.commit()
+    if "password_hash" in changes:
+        audit.note("password-changed")
     return user
 
 
@@ -63,6 +66,7 @@ def delete_user(query: dict[str, str], id: str) -> Any:
     user = sessions.lock_account(_own_account(id))
     deletion.delete_account(user, with_content=query["content"] == "delete")
     db.session.commit()
+    audit.note("account-deleted")
     return None, sessions.cookie(None)
 
 
@@ -84,6 +88,7 @@ def _require_password(user: User, password: str | None) -> None:
     if password is None:
         raise InvalidInput.at("/current_password", "A new password needs the current one.")
     if not sessions.try_password(user, user.username, password):
+        audit.note("password-refused")
         raise InvalidInput.at("/current_password", "Is not the current password.")
 
 

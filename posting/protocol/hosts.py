@@ -1,8 +1,9 @@
-"""Which hosts are answered, and how much of what proxies say is believed."""
+"""Which hosts are answered, who comes from where, and how much of what proxies say is believed."""
 
+from ipaddress import IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
-from flask import Flask
+from flask import Flask, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
@@ -16,3 +17,14 @@ def init_app(app: Flask) -> None:
         )
     if public_url := app.config["PUBLIC_URL"]:
         app.config["TRUSTED_HOSTS"] = [urlsplit(public_url).hostname, *LOOPBACK]
+
+
+def address() -> str:
+    """Return where a request comes from: an IPv4 address, an IPv6 network of 64 bits, or ""."""
+    try:
+        found = ip_address(request.remote_addr or "")
+    except ValueError:  # a Unix socket's peer has none
+        return ""
+    if isinstance(found, IPv6Address):
+        found = found.ipv4_mapped or ip_network((found, 64), strict=False).network_address
+    return str(found)

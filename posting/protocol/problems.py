@@ -16,7 +16,9 @@ from werkzeug.exceptions import (
 )
 
 from posting.database import db
+from posting.protocol import audit
 
+AUDITED = {403: "refused", 429: "limit-reached"}
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 Errors = list[dict[str, str]]
@@ -109,6 +111,8 @@ def respond(error: HTTPException) -> Response:
     """Return the problem that tells of `error`, with the headers that belong to it."""
     if error.code is None or error.code < 400:
         return current_app.make_response(error.get_response())
+    if event := AUDITED.get(error.code):
+        audit.note(event)
     detail = getattr(error, "description", None) or ""
     default = default_exceptions.get(error.code)
     if default and detail == default.description:

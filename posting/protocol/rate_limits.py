@@ -10,11 +10,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 import sqlalchemy as sa
-from flask import Response, current_app, g, request
+from flask import Response, current_app, g
 from sqlalchemy.dialects import postgresql, sqlite
 from werkzeug.exceptions import TooManyRequests
 
@@ -44,17 +43,6 @@ class Limit:
 
 
 Count = tuple[Limit, str]
-
-
-def address() -> str:
-    """Return whom to count a request for that nobody has signed: an IPv4 address or an IPv6 /64."""
-    try:
-        found = ip_address(request.remote_addr or "")
-    except ValueError:  # a Unix socket's peer has none
-        return ""
-    if isinstance(found, IPv6Address):
-        found = found.ipv4_mapped or ip_network((found, 64), strict=False).network_address
-    return str(found)
 
 
 def limited(limit: Limit, subject: Callable[[], str]) -> Callable[[View], View]:

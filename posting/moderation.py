@@ -1,0 +1,26 @@
+"""What moderators and operators do to others, written down beside what they do."""
+
+from posting.database import db
+from posting.models import ModerationAct, User
+from posting.protocol import audit
+from posting.sessions import current_user
+
+OPERATOR = "operator"
+
+
+def record_deletion(kind: str, id: str, author_id: str | None) -> None:
+    """Record that the user who asks deletes something, unless it is their own."""
+    moderator = current_user()
+    if author_id != moderator.id:
+        target = f"{kind} {id}" + (f" of {author_id}" if author_id else "")
+        _record(moderator.username, "deleted", target)
+
+
+def record_by_operator(act: str, user: User) -> None:
+    """Record what somebody with a shell on the machine did to a user."""
+    _record(OPERATOR, act, f"user {user.id}")
+
+
+def _record(moderator: str, act: str, target: str) -> None:
+    db.session.add(ModerationAct(moderator=moderator, act=act, target=target))
+    audit.note("moderation", act=act, target=target)
