@@ -6,7 +6,7 @@ from typing import Any
 from flask import Flask
 from flask.json.provider import DefaultJSONProvider
 
-from posting import cli, config, database, logs, migrations, sessions
+from posting import cli, config, database, logs, migrations, secret_key, sessions
 from posting.blueprints.auth import auth
 from posting.blueprints.comments import comments
 from posting.blueprints.images import images
@@ -41,6 +41,7 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
     app.url_map.converters["nanoid"] = IdConverter
 
     config.load(app, given or {})
+    secret_key.init_app(app)
     logs.init_app(app)
     headers.init_app(app)
     problems.init_app(app)

@@ -6,11 +6,9 @@ Nothing else reads the environment. A setting `NAME` is the variable `POSTING_NA
 
 import os
 import re
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,6 +60,10 @@ class Setting:
 
 def text(value: str) -> str:
     return value
+
+
+def words(value: str) -> list[str]:
+    return value.split()
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:
@@ -143,6 +145,12 @@ SETTINGS = (
     ),
     Setting("SECRET_KEY_FILE", text, "", "A file that holds the secret key, instead of the above"),
     Setting(
+        "SECRET_KEY_FALLBACKS",
+        words,
+        [],
+        "Former secret keys, separated by spaces: cursors signed with them stay good",
+    ),
+    Setting(
         "PUBLIC_URL",
         public_url,
         None,
@@ -215,7 +223,6 @@ def load(app: Flask, given: Mapping[str, Any]) -> None:
         app.config["PASSWORD_HASH"] = CHEAP_PASSWORD_HASH
     if app.testing and not _is_set("RATE_LIMITS", given):
         app.config["RATE_LIMITS"] = "off"
-    app.config["SECRET_KEY"] = _secret_key(app)
 
 
 def _is_set(name: str, given: Mapping[str, Any]) -> bool:
@@ -233,51 +240,3 @@ def _value(setting: Setting, given: Mapping[str, Any]) -> Any:
         return setting.read(str(value).strip())
     except ValueError as error:
         raise StartError(f"{source} {error}; it is {str(value)!r}.") from None
-
-
-def _secret_key(app: Flask) -> str:
-    key: str = app.config["SECRET_KEY"]
-    source = "SECRET_KEY"
-    if path := app.config["SECRET_KEY_FILE"]:
-        source = f"the secret key in {path}"
-        try:
-            key = Path(path).read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise StartError(
-                f"SECRET_KEY_FILE cannot be read ({error}). Name a text file that "
-                "the service's user may read."
-            ) from None
-    elif not key and app.testing:
-        return secrets.token_urlsafe(32)
-    elif not key:
-        key = _key_made_once(Path(app.instance_path) / "secret_key")
-        source = "the secret key in the instance folder"
-    if len(key) < 16:
-        raise StartError(
-            f"{source} is shorter than 16 characters. Make one with: "
-            'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
-        )
-    return key
-
-
-def _key_made_once(path: Path) -> str:
-    """Return the key in `path`, made now if there is none; processes that race get the same one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    try:
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with os.fdopen(descriptor, "w") as file:
-                    file.write(secrets.token_urlsafe(32))
-                os.link(draft, path)  # appears whole, or loses to another process's
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink()
-        return path.read_text().strip()
-    except OSError as error:
-        raise StartError(
-            f"The secret key cannot be kept in {path.parent} ({error.strerror}). Make the folder "
-            "writable for the service's user, or set POSTING_SECRET_KEY."
-        ) from None

@@ -1,6 +1,5 @@
 """Settings: read once, strictly, with one clear line when they are wrong."""
 
-import stat
 import sys
 from pathlib import Path
 
@@ -29,6 +28,7 @@ def loaded(**given):
         ("DATABASE_URL", "postgresql://host:port/name"),
         ("SECRET_KEY", "short"),
         ("SECRET_KEY_FILE", "/nowhere/at/all"),
+        ("SECRET_KEY_FALLBACKS", "a-key-of-some-length short"),
         ("PUBLIC_URL", "example.org"),
         ("PUBLIC_URL", "ftp://example.org"),
         ("PUBLIC_URL", "https://example.org/?x=1"),
@@ -111,30 +111,6 @@ def test_a_driver_that_is_not_installed_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(config.StartError, match="pip install"):
         create_app(MEMORY | {"DATABASE_URL": "postgresql://h/d"})
-
-
-class TestSecretKey:
-    def test_it_is_made_once_for_its_owner_alone(self, tmp_path):
-        path = tmp_path / "instance" / "secret_key"
-        key = config._key_made_once(path)
-        assert len(key) == 43
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert config._key_made_once(path) == key
-        assert [file.name for file in path.parent.iterdir()] == ["secret_key"]
-
-    def test_it_is_read_from_a_file(self, tmp_path):
-        path = tmp_path / "key"
-        path.write_text("a key of some length\n")
-        assert loaded(SECRET_KEY_FILE=str(path))["SECRET_KEY"] == "a key of some length"
-
-    def test_a_folder_that_cannot_be_written_is_told(self, tmp_path):
-        (tmp_path / "file").touch()
-        with pytest.raises(config.StartError, match="POSTING_SECRET_KEY"):
-            config._key_made_once(tmp_path / "file" / "secret_key")
-
-    def test_tests_leave_no_key_behind(self, monkeypatch):
-        monkeypatch.setattr(config, "_key_made_once", lambda _: pytest.fail("made a key"))
-        assert loaded()["SECRET_KEY"] != loaded()["SECRET_KEY"]
 
 
 def test_nothing_else_reads_the_environment():

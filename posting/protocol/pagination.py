@@ -46,7 +46,8 @@ def paginate(
 
 
 def _serializer() -> URLSafeSerializer:
-    return URLSafeSerializer(current_app.secret_key or "", salt=f"cursor {request.path}")
+    keys = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]
+    return URLSafeSerializer(keys, salt=f"cursor {request.path}")
 
 
 def _next_url(moment: datetime, row_id: str) -> str:

@@ -51,8 +51,8 @@ def test_four_workers_serve(serve):
 
 def test_processes_that_race_for_the_secret_key_get_the_same(tmp_path):
     code = (
-        "import sys, pathlib; sys.stdin.read(1); from posting import config; "
-        f"print(config._key_made_once(pathlib.Path({str(tmp_path)!r}) / 'secret_key'))"
+        "import sys, pathlib; sys.stdin.read(1); from posting import secret_key; "
+        f"print(secret_key._made_once(pathlib.Path({str(tmp_path)!r}) / 'secret_key'))"
     )
     processes = [
         subprocess.Popen(

@@ -1,0 +1,67 @@
+"""The key that signs page cursors: given, read from a file, or made once."""
+
+import os
+import secrets
+from pathlib import Path
+
+from flask import Flask
+
+from posting.config import StartError
+
+LEAST_LENGTH = 16
+
+
+def init_app(app: Flask) -> None:
+    """Find the app's key. Error: StartError if there is no good one."""
+    key = app.config["SECRET_KEY"]
+    if path := app.config["SECRET_KEY_FILE"]:
+        key = _read(Path(path))
+    elif not key and app.testing:
+        key = secrets.token_urlsafe(32)
+    elif not key:
+        key = _made_once(Path(app.instance_path) / "secret_key")
+    for each in (key, *app.config["SECRET_KEY_FALLBACKS"]):
+        if len(each) < LEAST_LENGTH:
+            raise StartError(
+                f"SECRET_KEY or one of SECRET_KEY_FALLBACKS has less than {LEAST_LENGTH} characters. "
+                'Make one with: python3 -c "import secrets; print(secrets.token_urlsafe())"'
+            )
+    app.config["SECRET_KEY"] = key
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_mode & 0o007:
+            raise StartError(
+                f"The secret key in {path} is open to everybody on this machine. "
+                f"Run: chmod o= {path}"
+            )
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(
+            f"The secret key in {path}, the SECRET_KEY_FILE, cannot be read ({error}). "
+            "Name a text file that the service's user may read."
+        ) from None
+
+
+def _made_once(path: Path) -> str:
+    """Return the key in `path`, made now if there is none; processes that race get the same one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(descriptor, "w") as file:
+                    file.write(secrets.token_urlsafe(32))
+                os.link(draft, path)  # appears whole, or loses to another process's
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+    except OSError as error:
+        raise StartError(
+            f"The secret key cannot be kept in {path.parent} ({error.strerror}). Make the folder "
+            "writable for the service's user, or set POSTING_SECRET_KEY."
+        ) from None
+    return _read(path)
