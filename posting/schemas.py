@@ -74,6 +74,15 @@ class File(Upload):  # type: ignore[misc]
         return value
 
 
+class Digits(fields.Integer):
+    """A whole number of a query, in digits alone; Python takes 1_0 too, and those of any script."""
+
+    def _validated(self, value: Any) -> int:
+        if not (isinstance(value, str) and value.isascii() and value.isdigit()):
+            raise self.make_error("invalid", input=value)
+        return int(super()._validated(value))
+
+
 class Moment(fields.AwareDateTime):
     """A moment as RFC 3339 writes it, in UTC with milliseconds."""
 
@@ -238,9 +247,9 @@ class Session(Output):
     current = fields.Boolean(metadata=described(True, "Whether this request came with it."))
 
 
-def limit(default: int) -> fields.Integer:
+def limit(default: int) -> Digits:
     """Return the field that says how many rows a page holds."""
-    return fields.Integer(
+    return Digits(
         load_default=default,
         validate=Range(1, 100),
         metadata=described(default, "How many rows a page holds."),

@@ -23,7 +23,7 @@ def init_app(app: Flask) -> None:
     for each in (key, *app.config["SECRET_KEY_FALLBACKS"]):
         if len(each) < LEAST_LENGTH:
             raise StartError(
-                f"SECRET_KEY, or a fallback of it, has fewer than {LEAST_LENGTH} characters. "
+                f"SECRET_KEY or SECRET_KEY_FALLBACKS has a key of under {LEAST_LENGTH} characters. "
                 'Make one with: python3 -c "import secrets; print(secrets.token_urlsafe())"'
             )
     app.config["SECRET_KEY"] = key

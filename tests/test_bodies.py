@@ -1,5 +1,6 @@
 """What clients send that is no JSON, or more than JSON; the same at every endpoint with a body."""
 
+import re
 from io import BytesIO
 
 import pytest
@@ -7,13 +8,35 @@ from asserts import faults, problem
 
 POST = '{"title": "On engines", "content": "Some text."%s}'
 
+# Each operation that takes JSON, and fields of it that hold free text.
+TEXTS = {
+    "POST /posts": {"title", "content"},
+    "PATCH /posts/{post}": {"title", "content"},
+    "POST /posts/{post}/comments": {"content"},
+    "PATCH /comments/{comment}": {"content"},
+    "PATCH /images/{image}": {"alt"},
+    "POST /signup": {"username", "password", "display_name", "bio"},
+    "POST /signin": {"username", "password"},
+    "PATCH /users/{user}": {"username", "password", "display_name", "bio", "current_password"},
+}
+INTEGERS = ("9223372036854775808", "-9223372036854775809", "-1", "1.5", "0", "1e5", "9" * 400)
 
-@pytest.fixture(params=["POST /posts", "PATCH /posts/{post}", "POST /signup", "POST /signin",
-                        "PATCH /users/{user}"])  # fmt: skip
-def send(request, alice, post):
-    """Send raw bytes to one of the endpoints that take a body."""
-    method, path = request.param.split()
-    url = path.format(post=post["id"], user=alice.user["id"])
+
+@pytest.fixture(params=TEXTS)
+def operation(request):
+    return request.param
+
+
+@pytest.fixture
+def send(operation, alice, post):
+    """Send raw bytes to one of the operations that take JSON."""
+    method, path = operation.split()
+    url = path.format(
+        post=post["id"],
+        user=alice.user["id"],
+        comment=alice.comment_on(post, "Indeed.")["id"] if "{comment}" in path else "",
+        image=alice.illustrate(post)["id"] if "{image}" in path else "",
+    )
 
     def send(data, content_type="application/json", **options):
         return alice.open(url, method=method, data=data, content_type=content_type, **options)
@@ -23,6 +46,18 @@ def send(request, alice, post):
 
 def nested(depth):
     return b'{"title": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+
+
+def test_no_operation_is_left_out(anonymous):
+    document = anonymous.get("/openapi.json").json
+    taking = {
+        f"{method.upper()} {path}"
+        for path, item in document["paths"].items()
+        for method, described in item.items()
+        if method != "parameters"
+        and "application/json" in described.get("requestBody", {}).get("content", {})
+    }
+    assert taking == {re.sub(r"{\w+}", "{id}", operation) for operation in TEXTS}
 
 
 @pytest.mark.parametrize(
@@ -83,12 +118,10 @@ def test_merge_patch_is_no_way_to_create(alice):
 
 
 @pytest.mark.parametrize("text", ['"a\\ud800b"', '"\\udfff"', '"a\\u0000"'])
-@pytest.mark.parametrize("field", ["title", "content"])
-def test_text_that_cannot_be_stored_is_422(alice, anonymous, field, text):
-    body = '{"title": "t", "content": "c"}'.replace('"t"' if field == "title" else '"c"', text)
-    answer = alice.post("/posts", data=body, content_type="application/json")
-    assert faults(answer) == {f"/{field}"}
-    assert anonymous.get("/posts").json == []
+def test_text_that_cannot_be_stored_is_422(send, operation, text):
+    fields = sorted(TEXTS[operation])
+    body = ", ".join(f'"{field}": {text}' for field in fields)
+    assert {f"/{field}" for field in fields} <= faults(send(f"{{{body}}}"))
 
 
 def test_a_pair_of_surrogates_is_a_character(alice):
@@ -104,11 +137,60 @@ def test_a_name_that_is_no_text_is_named_all_the_same(send):
     assert "/?" in faults(send(b'{"\\ud800": 1}'))
 
 
-@pytest.mark.parametrize("number", ["9223372036854775808", "-1", "1.5", "0", "1e5"])
-def test_numbers_are_no_text(alice, number):
-    body = f'{{"title": {number}, "content": {number}}}'
-    answer = alice.post("/posts", data=body, content_type="application/json")
-    assert faults(answer) == {"/title", "/content"}
+@pytest.mark.parametrize("value", [*INTEGERS, "true", "[]", "{}"])
+def test_only_text_is_text(send, operation, value):
+    fields = sorted(TEXTS[operation])
+    body = ", ".join(f'"{field}": {value}' for field in fields)
+    assert {f"/{field}" for field in fields} <= faults(send(f"{{{body}}}"))
+
+
+@pytest.mark.parametrize("path", ["/posts", "/posts/{post}/comments"])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        *INTEGERS[:4],
+        "0",
+        "101",
+        "",
+        " ",
+        "x",
+        "1x",
+        "1_0",
+        "\N{FULLWIDTH DIGIT ONE}",
+        "+5",
+        "1" * 5000,
+        "%00",
+        "%FF",
+        "null",
+    ],
+)
+def test_a_limit_that_is_none_is_422(anonymous, post, path, limit):
+    url = path.format(post=post["id"])
+    assert faults(anonymous.get(f"{url}?limit={limit}")) == {"limit"}
+    assert faults(anonymous.get(f"{url}?limit=5&limit=6")) == {"limit"}
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("cursor=x", {"cursor"}),
+        ("cursor=", {"cursor"}),
+        ("cursor=%00", {"cursor"}),
+        ("cursor=" + "x" * 9999, {"cursor"}),
+        ("offset=5&a=b", {"offset", "a"}),
+        ("%00=1", {"\0"}),
+    ],
+)
+@pytest.mark.parametrize("path", ["/posts", "/posts/{post}/comments"])
+def test_any_other_query_that_is_none_is_422(anonymous, post, path, query, wrong):
+    assert faults(anonymous.get(f"{path.format(post=post['id'])}?{query}")) == wrong
+
+
+@pytest.mark.parametrize("value", ["purge", "", "KEEP", "%00", "keep&content=keep"])
+def test_what_becomes_of_an_account_is_asked_strictly(alice, value):
+    url = f"/users/{alice.user['id']}?content={value}"
+    assert faults(alice.delete(url)) == {"content"}
+    assert alice.get("/users/me").status_code == 200
 
 
 def test_a_body_that_is_too_large_is_413(send):
