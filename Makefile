@@ -9,7 +9,7 @@ CASES ?= 300
 export BIND PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev test coverage fuzz lint types format lock clean
+.PHONY: help run dev test coverage live fuzz lint types format lock clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: $(VENV)/dev ## Run all tests, on SQLite or on the server of TEST_DATABASE_
 coverage: $(VENV)/dev ## Tell which lines no test runs (but those of tests/live)
 	@$(BIN)/coverage run -m pytest -q --ignore tests/live
 	@$(BIN)/coverage report --show-missing --skip-covered
+
+live: $(VENV)/dev ## Run the races against real servers in full size, and print figures
+	@LIVE=full $(BIN)/pytest -q -s tests/live
 
 fuzz: $(VENV)/dev ## Send many generated requests (CASES=300 an operation)
 	@FUZZ_CASES=$(CASES) $(BIN)/pytest -q -n auto -m fuzz

@@ -1,11 +1,13 @@
 """The documents name all that there is, and what they show is true."""
 
+import ast
 import os
 import re
 import subprocess
 import sys
 from configparser import ConfigParser
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -89,6 +91,17 @@ def test_every_dependency_is_locked():
     locked = (ROOT / "requirements.txt").read_text()
     for name in re.findall(r"^[a-z0-9-]+", setup["options"]["install_requires"], re.MULTILINE):
         assert f"{name}==" in locked
+
+
+def test_every_promise_names_a_test_that_there_is():
+    promises = table_rows((ROOT / "docs" / "security.md").read_text())
+    shown = [cells[1].strip("`") for numbers, cells in promises.items() if numbers[0].isdigit()]
+    assert len(shown) > 30
+    for name in shown:
+        file, *path = name.split("::")
+        scope: Any = ast.parse((ROOT / "tests" / file).read_text())
+        for step in path:
+            [scope] = [node for node in scope.body if getattr(node, "name", None) == step]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -90,9 +90,8 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture
 def url(serve: Callable[..., Server]) -> str:
-    """The URL of a server with two workers."""
-    url: str = serve(WEB_CONCURRENCY="2").url
-    return url
+    """The URL of a server with four workers of four threads."""
+    return serve(WEB_CONCURRENCY="4", GUNICORN_CMD_ARGS="--threads 4").url
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections import Counter
 import pictures
 import pytest
 import requests
-from live.clients import at_once, copy_of, sign_in
+from live.clients import at_once, copy_of, sign_in, sized
 
 pytestmark = pytest.mark.usefixtures("stays_sound")
 NAMES = ("ada", "bob", "cyd", "dee")
@@ -44,7 +44,7 @@ def test_the_count_is_exact_while_sixteen_comment_and_delete(url, pool, people):
         chance = random.Random(number)
         client, own = copy_of(people[number % 4]), []
         seen = Counter()
-        for _ in range(12):
+        for _ in range(sized(12, 200)):
             parent = chance.choice([None, *made[-6:]])
             answer = comment(url, client, post, parent)
             seen[answer.status_code] += 1
@@ -67,7 +67,7 @@ def test_the_count_is_exact_while_sixteen_comment_and_delete(url, pool, people):
 
 def test_a_post_goes_while_others_comment(url, pool, people):
     clients = [copy_of(people[number % 4]) for number in range(15)]
-    for _ in range(10):
+    for _ in range(sized(10, 100)):
         post = write_post(url, people[0])
         first = comment(url, people[1], post).json()["id"]
         path = f"{url}/posts/{post}"
@@ -90,7 +90,7 @@ def test_a_post_goes_while_others_comment(url, pool, people):
 def test_an_account_goes_while_others_comment(url, pool, people, content):
     """On posts of its own and of others, and on its comments there."""
     bob = people[1]
-    for round in range(6):
+    for round in range(sized(6, 60)):
         leaver = sign_in(url, f"leaver-{round}")
         own, other = write_post(url, leaver), write_post(url, bob)
         said = comment(url, leaver, other).json()["id"]

@@ -5,11 +5,11 @@ from threading import local
 
 import pytest
 import requests
-from live.clients import PASSWORD, at_once, copy_of, sign_in
+from live.clients import PASSWORD, at_once, copy_of, sign_in, sized
 
 
 def test_eight_sign_ups_for_one_name_make_one_user(url, pool):
-    for number in range(20):
+    for number in range(sized(20, 200)):
         body = {"username": f"Racer-{number}", "password": PASSWORD}
         sign_up = lambda: requests.post(f"{url}/signup", json=body, timeout=20)  # noqa: B023, E731
         assert Counter(at_once(pool, [sign_up] * 8)) == {201: 1, 409: 7}
@@ -37,8 +37,9 @@ def test_no_guarded_edit_is_lost(url, pool):
                 return
             assert edit.status_code == 412, edit.text
 
-    list(pool.map(count_up, range(200)))
-    assert alice.get(path, timeout=20).json()["title"] == "200"
+    edits = sized(200, 2000)
+    list(pool.map(count_up, range(edits)))
+    assert alice.get(path, timeout=20).json()["title"] == str(edits)
 
 
 @pytest.mark.parametrize("content", ["keep", "delete"])
@@ -66,7 +67,7 @@ def test_an_account_goes_while_its_owner_posts(url, pool, content):
 def test_a_post_goes_while_it_is_edited(url, pool):
     alice = sign_in(url, "alice")
     clients = [copy_of(alice) for _ in range(8)]
-    for _ in range(10):
+    for _ in range(sized(10, 100)):
         post = alice.post(f"{url}/posts", json={"title": "x", "content": "x"}, timeout=20).json()
         path = f"{url}/posts/{post['id']}"
         edits = [
@@ -83,7 +84,7 @@ def test_a_post_goes_while_it_is_edited(url, pool):
 
 
 def test_two_deletions_of_an_account_are_one(url, pool):
-    for number in range(5):
+    for number in range(sized(5, 50)):
         alice = sign_in(url, f"alice-{number}")
         path = f"{url}/users/{alice.user['id']}"
         deletions = [
