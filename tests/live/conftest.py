@@ -49,7 +49,7 @@ def fresh_url(empty_url: str) -> str:
 
 @pytest.fixture
 def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Start servers on the fresh database; none of them may log a traceback."""
+    """Start servers on the fresh database; none may log a traceback, or a locked database."""
     servers: list[Server] = []
 
     def serve(**environment: Any) -> Server:
@@ -85,7 +85,9 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
     for server in servers:
         server.process.terminate()
         server.process.wait(10)
-        assert "Traceback" not in server.log.read_text()
+        log = server.log.read_text()
+        assert "Traceback" not in log, log
+        assert "did not answer" not in log, log  # as a database that is locked would not
 
 
 @pytest.fixture
