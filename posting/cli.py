@@ -87,6 +87,7 @@ def reset_password(name: str) -> None:
         raise click.ClickException("The password is refused. " + " ".join(details))
     user.password_hash = sessions.hash_password(password)
     sessions.end_sessions(user)
+    moderation.record_by_operator("password reset", user)
     db.session.commit()
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
 
@@ -105,7 +106,8 @@ def print_moderation_log(limit: int) -> None:
     """Print what moderators and operators did to others, the latest first."""
     for act in db.session.scalars(ModerationAct.latest(limit)):
         moment = act.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        click.echo(f"{moment} {act.moderator} {act.act} {act.target}")
+        by = f"{act.moderator} ({act.moderator_id})" if act.moderator_id else act.moderator
+        click.echo(f"{moment} {by} {act.act} {act.target}")
 
 
 @example("flask demo", "flask demo --posts 100000 --users 1000 --comments 0 --images 0")

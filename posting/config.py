@@ -68,7 +68,7 @@ def words(value: str) -> list[str]:
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:
     def read(value: str) -> int:
-        if not re.fullmatch(r"\d{1,12}", value) or not least <= int(value) <= most:
+        if not re.fullmatch(r"[0-9]{1,12}", value) or not least <= int(value) <= most:
             raise ValueError(f"must be a whole number from {least} to {most}")
         return int(value)
 
@@ -123,8 +123,8 @@ def scrypt_parameters(value: str) -> str:
     if not re.fullmatch(r"scrypt:\d{1,8}:\d{1,3}:\d{1,3}", value):
         raise ValueError("must look like scrypt:32768:8:3 (N, r and p)")
     n, r, p = (int(part) for part in value.split(":")[1:])
-    if n < 128 or n & (n - 1) or not r or not p or n * r > 2**23:
-        raise ValueError("needs an N of 128 or more, a power of two, and at most 1 GiB for a hash")
+    if n < 128 or n & (n - 1) or not r or not p or 132 * n * r * p >= 2**31:
+        raise ValueError("needs an N of 128 or more, a power of two, and N * r * p under 2**24")
     return value
 
 
@@ -167,7 +167,7 @@ SETTINGS = (
         "TRUSTED_ORIGINS",
         origins,
         frozenset(),
-        "Other origins whose pages may write, like `https://app.example.org`, separated by spaces",
+        "Other origins from which writes pass, like `https://app.example.org`, separated by spaces",
     ),
     Setting("LOG_FORMAT", one_of("text", "json"), "text", "`text` lines, or `json` ones"),
     Setting("PASSWORD_MIN", whole_number(8, 256), 8, "Least length of a password; 15 is better"),
@@ -239,4 +239,7 @@ def _value(setting: Setting, given: Mapping[str, Any]) -> Any:
     try:
         return setting.read(str(value).strip())
     except ValueError as error:
-        raise StartError(f"{source} {error}; it is {str(value)!r}.") from None
+        shown = (
+            "" if setting.name == "DATABASE_URL" else f"; it is {str(value)!r}"
+        )  # has a password
+        raise StartError(f"{source} {error}{shown}.") from None

@@ -19,7 +19,7 @@ ID_LENGTH = 21
 ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
 ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5}
+POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 
 # In this order: with the first, those after it wait for a lock instead of failing.
 SQLITE_PRAGMAS = (

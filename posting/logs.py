@@ -3,6 +3,7 @@
 import json
 import logging
 from datetime import UTC, datetime
+from textwrap import indent
 
 from flask import Flask, g, has_request_context
 from flask.logging import default_handler
@@ -13,7 +14,9 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"{_moment(record)} {record.levelname} [{_request_id()}] {_one_line(record)}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        if not record.exc_info:
+            return line
+        return f"{line}\n{indent(self.formatException(record.exc_info), '    ')}"
 
 
 class JsonFormatter(logging.Formatter):

@@ -316,6 +316,7 @@ class ModerationAct(Base):
 
     id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
     moderator: Mapped[str] = mapped_column(String(32))
+    moderator_id: Mapped[str | None] = mapped_column(Identifier)
     act: Mapped[str] = mapped_column(String(16))
     target: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)

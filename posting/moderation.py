@@ -13,14 +13,14 @@ def record_deletion(kind: str, id: str, author_id: str | None) -> None:
     moderator = current_user()
     if author_id != moderator.id:
         target = f"{kind} {id}" + (f" of {author_id}" if author_id else "")
-        _record(moderator.username, "deleted", target)
+        _record("deleted", target, moderator=moderator.username, moderator_id=moderator.id)
 
 
 def record_by_operator(act: str, user: User) -> None:
     """Record what somebody with a shell on the machine did to a user."""
-    _record(OPERATOR, act, f"user {user.id}")
+    _record(act, f"user {user.id}", moderator=OPERATOR)
 
 
-def _record(moderator: str, act: str, target: str) -> None:
-    db.session.add(ModerationAct(moderator=moderator, act=act, target=target))
+def _record(act: str, target: str, **by: str) -> None:
+    db.session.add(ModerationAct(act=act, target=target, **by))
     audit.note("moderation", act=act, target=target)

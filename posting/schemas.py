@@ -23,7 +23,7 @@ ONE_LINE_PATTERN = rf"^{_LINE}*(?![{_SPACE}]){_LINE}+$"
 USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"
 RESERVED_USERNAMES = frozenset(
     "admin administrator anonymous api deleted everyone guest help info me mod moderator nobody "
-    "null posting root security staff support system undefined webmaster".split()
+    "null operator posting root security staff support system undefined webmaster".split()
 )
 
 

@@ -206,13 +206,14 @@ def try_password(user: models.User | None, username: str, password: str) -> bool
 
     It takes the same time whether there is one or not. Error: 429 after too many failures.
     """
-    counts = (ADDRESS_LIMIT, address()), (ACCOUNT_LIMIT, f"{address()} {username.lower()}")
-    charge(*counts)  # first, so that those who try all at once are counted all the same
-    db.session.commit()
-    if not _password_matches(user, password):
+    account = user.id if user else username.lower()
+    charged = charge((ADDRESS_LIMIT, address()), (ACCOUNT_LIMIT, f"{address()} {account}"))
+    db.session.commit()  # first, so that those who try all at once are counted all the same
+    if not _password_matches(user, password) or user is None:
         return False
-    give_back(*counts)
+    give_back(charged)
     db.session.commit()
+    g.user_id = user.id
     return True
 
 

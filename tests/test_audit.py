@@ -52,6 +52,13 @@ def test_failures_are_told_without_what_was_typed(app, alice, events):
     assert "password" not in json.dumps(told)
 
 
+def test_a_suspended_user_is_named(flask, app, alice, events):
+    flask("users", "suspend", "alice")
+    events()
+    app.test_client().post("/signin", json=CREDENTIALS)
+    assert brief(events()) == [("refused", alice.user["id"])]
+
+
 def test_changes_of_an_account_are_told(alice, events):
     events()
     path = f"/users/{alice.user['id']}"

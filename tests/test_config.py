@@ -47,6 +47,8 @@ def loaded(**given):
         ("PASSWORD_HASH", "md5"),
         ("PASSWORD_HASH", "scrypt:1000:8:1"),
         ("PASSWORD_HASH", "scrypt:33554432:8:1"),
+        ("PASSWORD_HASH", "scrypt:1048576:8:2"),
+        ("PROXY_HOPS", "\N{ARABIC-INDIC DIGIT ONE}"),
         ("RATE_LIMITS", "no"),
         ("LIMIT_POSTS", "60"),
         ("LIMIT_POSTS", "0/hour"),

@@ -70,13 +70,13 @@ class TestLog:
             f"/posts/{post['id']}",
         ):
             assert moderator.delete(path).status_code == 204
-        whose = f"of {alice.user['id']}"
+        by, whose = f"morgan ({moderator.user['id']})", f"of {alice.user['id']}"
         assert acts() == [
-            f"morgan deleted post {post['id']} {whose}",
-            f"morgan deleted image {image['id']} {whose}",
-            f"morgan deleted comment {comment['id']} {whose}",
+            f"{by} deleted post {post['id']} {whose}",
+            f"{by} deleted image {image['id']} {whose}",
+            f"{by} deleted comment {comment['id']} {whose}",
         ]
-        assert acts("--limit", "1") == [f"morgan deleted post {post['id']} {whose}"]
+        assert acts("--limit", "1") == [f"{by} deleted post {post['id']} {whose}"]
 
     def test_it_does_not_hold_what_one_deletes_oneself(self, acts, alice, moderator, post):
         own = moderator.post_titled("On mills")
@@ -92,14 +92,16 @@ class TestLog:
     def test_it_holds_what_operators_do(self, acts, flask, alice):
         for command in ("promote", "suspend", "restore", "demote"):
             flask("users", command, "alice")
-        done = ("demoted", "restored", "suspended", "promoted")
+        flask("users", "reset-password", "alice", input="quite another one\n")
+        done = ("password reset", "demoted", "restored", "suspended", "promoted")
         assert acts() == [f"operator {act} user {alice.user['id']}" for act in done]
 
     def test_it_outlives_those_whom_it_names(self, acts, alice, moderator, post):
         moderator.delete(f"/posts/{post['id']}")
         for client in (alice, moderator):
             assert client.delete(f"/users/{client.user['id']}").status_code == 204
-        assert acts() == [f"morgan deleted post {post['id']} of {alice.user['id']}"]
+        by = f"morgan ({moderator.user['id']})"
+        assert acts() == [f"{by} deleted post {post['id']} of {alice.user['id']}"]
 
     def test_moments_come_first(self, flask, moderator, post):
         moderator.delete(f"/posts/{post['id']}")

@@ -188,5 +188,18 @@ class TestHosts:
         assert client.get("/openapi.json", headers=sent).json["servers"] == [{"url": "/community"}]
 
 
+def test_no_exception_forges_a_line_or_tells_what_was_sent(failing, capsys):
+    """Indented, since the databases' messages hold texts of users with their line breaks."""
+    failing.application.logger.addHandler(default_handler)
+    forged = "2026-11-21T09:30:00.125Z INFO [x] event=sign-in"
+    failing.error = RuntimeError(f"the row\n{forged}")
+    problem(failing.get("/fail"), 500)
+    lines = capsys.readouterr().err.splitlines()
+    assert f"    {forged}" in lines
+    assert forged not in lines
+    with failing.application.app_context():
+        assert db.engine.hide_parameters
+
+
 def test_the_log_level_is_info(app):
     assert app.logger.level == logging.INFO

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from asserts import problem
 from conftest import PASSWORD
 
+from posting import sessions
 from posting.database import db, now
 from posting.models import RateWindow
 
@@ -122,6 +123,13 @@ class TestWriting:
             assert answer.status_code == 201
         assert write(client).status_code == 201
 
+    def test_an_answer_that_got_lost_is_given_when_none_is_left(self, limited, as_alice):
+        client = as_alice(limited(posts="1/hour"))
+        body, headers = {"title": "a", "content": "b"}, {"Idempotency-Key": "a"}
+        first, again = (client.post("/posts", json=body, headers=headers) for _ in range(2))
+        assert (again.status_code, again.json) == (201, first.json)
+        problem(client.post("/posts", json=body, headers={"Idempotency-Key": "b"}), 429)
+
     def test_it_answers_after_401_and_before_all_else(self, limited, as_alice, post):
         app = limited(posts="1/hour", images="1/hour")
         client = as_alice(app)
@@ -164,6 +172,9 @@ class TestSigningUp:
             ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
             ("::ffff:203.0.113.7", "203.0.113.7", True),
             ("203.0.113.7", "203.0.113.8", False),
+            ("203.0.113.7:5123", "203.0.113.7:80", True),
+            ("203.0.113.7:5123", "203.0.113.8:5123", False),
+            ("[2001:db8::1]:80", "2001:db8::2", True),
             ("", "", True),
         ],
     )
@@ -243,6 +254,36 @@ class TestSigningIn:
             problem(client.patch(path, json=change), 422)
         problem(client.patch(path, json=change | {"current_password": PASSWORD}), 429)
         assert client.patch(path, json={"bio": "x"}).status_code == 200
+
+    def test_another_name_brings_no_more_guesses(self, limited, as_alice, alice):
+        client = as_alice(limited(signin="2/hour"))
+        path = f"/users/{alice.user['id']}"
+        change = {"password": "another walk by the sea", "current_password": WRONG}
+        for _ in range(2):
+            problem(client.patch(path, json=change), 422)
+        assert client.patch(path, json={"username": "alice-two"}).status_code == 200
+        problem(client.patch(path, json=change), 429)
+
+    def test_a_hit_is_given_back_to_its_own_window(self, app, limited, monkeypatch):
+        """Not to one that has begun while the password was hashed."""
+        client = limited(signin="1/hour").test_client()
+        matches = sessions._password_matches
+
+        def slow(*arguments):
+            monkeypatch.undo()
+            age(app, hours=1)
+            problem(sign_in(client, WRONG), 401)
+            return matches(*arguments)
+
+        monkeypatch.setattr(sessions, "_password_matches", slow)
+        assert sign_in(client).status_code == 200
+        problem(sign_in(client, WRONG), 429)
+
+    def test_a_refusal_tells_what_is_left_for_the_address(self, limited):
+        client = limited(signin="1/hour").test_client()
+        sign_in(client, WRONG)
+        for _ in range(2):
+            assert remaining(sign_in(client, WRONG), "signin-address") == 4
 
     def test_headers_tell_of_both(self, limited):
         client = limited(signin="2/hour").test_client()

@@ -54,7 +54,7 @@ def sign_in(credentials: dict[str, str]) -> Any:
     username, password = credentials["username"], credentials["password"]
     user = db.session.scalar(User.named(username))
     db.session.commit()
-    if not sessions.try_password(user, username, password) or user is None:
+    if not sessions.try_password(user, username, password) or user is None:  # None never matches
         audit.note("sign-in-failed", user=user.id if user else None)
         raise NotSignedIn("The username or the password is wrong.")
     renewed = sessions.renewed_hash(user, password)

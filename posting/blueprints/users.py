@@ -36,7 +36,7 @@ def get_user(id: str) -> Any:
 @users.patch('/users/<nanoid("me"):id>')
 @signed_in
 @users.arguments(schemas.ProfileChange(partial=True))
-@users.answers(403, 404, 409)
+@users.answers(403, 404, 409, 429)
 @users.response(200, schemas.User)
 def edit_user(changes: dict[str, Any], id: str) -> Any:
     """Edit one's own account. A new password ends all other sessions."""

@@ -22,9 +22,16 @@ def init_app(app: Flask) -> None:
 def address() -> str:
     """Return where a request comes from: an IPv4 address, an IPv6 network of 64 bits, or ""."""
     try:
-        found = ip_address(request.remote_addr or "")
+        found = ip_address(_without_port(request.remote_addr or ""))
     except ValueError:  # a Unix socket's peer has none
         return ""
     if isinstance(found, IPv6Address):
         found = found.ipv4_mapped or ip_network((found, 64), strict=False).network_address
     return str(found)
+
+
+def _without_port(peer: str) -> str:
+    """Return the address alone of 203.0.113.7:5123 and [2001:db8::1]:80, as some proxies say it."""
+    if peer.startswith("["):
+        return peer[1:].partition("]")[0]
+    return peer.partition(":")[0] if peer.count(":") == 1 else peer

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from flask import Response, current_app, g
+from flask import Response, current_app, g, request
 from sqlalchemy.dialects import postgresql, sqlite
 from werkzeug.exceptions import TooManyRequests
 
@@ -43,47 +43,53 @@ class Limit:
 
 
 Count = tuple[Limit, str]
+Charge = tuple[Limit, Rate, str, datetime]
 
 
 def limited(limit: Limit, subject: Callable[[], str]) -> Callable[[View], View]:
     """Refuse a request, before its body is read, whose subject has no more hits.
 
-    The view itself charges them. Error: 429.
+    The view itself charges them. What may be sent again under a key is left to the view alone.
+    Error: 429.
     """
 
+    def check() -> None:
+        if "Idempotency-Key" not in request.headers:
+            _check(limit, subject())
+
     def decorate(view: View) -> View:
-        view.limit = lambda: _check(limit, subject())  # type: ignore[attr-defined]
+        view.limit = check  # type: ignore[attr-defined]
         return DocumentedBlueprint.answers(429)(view)  # type: ignore[no-any-return]
 
     return decorate
 
 
-def charge(*counts: Count) -> None:
+def charge(*counts: Count) -> list[Charge]:
     """Count a hit for each limit and subject, as a part of the transaction. Error: 429."""
-    moment, began = now(), False
+    moment, begins, charged = now(), False, []
     for limit, subject in counts:
         if (rate := limit.rate) is None:
             continue
-        row = {"key": _key(limit, subject), "ends_at": moment + rate.window}
-        row |= {"moment": moment, "amount": rate.amount}
+        key = _key(limit, subject)
+        row = {"key": key, "ends_at": moment + rate.window, "moment": moment, "amount": rate.amount}
         counted = db.session.execute(_COUNT[db.engine.dialect.name], row).one_or_none()
         if counted is None:
-            _note(limit, rate, *_found(limit, subject))
-            raise _refusal(rate)
+            raise _refusal(rate, _note(limit, rate, *_found(limit, subject)))
+        charged.append((limit, rate, key, counted))
+        begins |= counted.hits == 1
+    for limit, rate, _, counted in charged:
         _note(limit, rate, *counted)
-        began |= counted.hits == 1
-    if began:
+    if begins:
         deletion.sweep()
+    return [(limit, rate, key, counted.ends_at) for limit, rate, key, counted in charged]
 
 
-def give_back(*counts: Count) -> None:
-    """Take back a hit that was charged for each."""
-    for limit, subject in counts:
-        if (rate := limit.rate) is None:
-            continue
+def give_back(charges: list[Charge]) -> None:
+    """Take back hits that were charged, if their windows have not ended."""
+    for limit, rate, key, ends_at in charges:
         table = RateWindow
-        one_less = sa.update(table).where(table.key == _key(limit, subject), table.hits > 0)
-        one_less = one_less.values(hits=table.hits - 1).returning(table.hits, table.ends_at)
+        charged = sa.update(table).where(table.key == key, table.ends_at == ends_at)
+        one_less = charged.values(hits=table.hits - 1).returning(table.hits, table.ends_at)
         if row := db.session.execute(one_less).one_or_none():
             _note(limit, rate, *row)
 
@@ -102,9 +108,9 @@ def _check(limit: Limit, subject: str) -> None:
     begin(writes=False)
     hits, ends_at = _found(limit, subject)
     db.session.commit()  # nothing is held while the body arrives
-    _note(limit, rate, hits, ends_at)
+    seconds = _note(limit, rate, hits, ends_at)
     if hits >= rate.amount:
-        raise _refusal(rate)
+        raise _refusal(rate, seconds)
 
 
 def _found(limit: Limit, subject: str) -> tuple[int, datetime | None]:
@@ -119,7 +125,8 @@ def _key(limit: Limit, subject: str) -> str:
     return hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
 
 
-def _note(limit: Limit, rate: Rate, hits: int, ends_at: datetime | None) -> None:
+def _note(limit: Limit, rate: Rate, hits: int, ends_at: datetime | None) -> int:
+    """Note what the headers will tell; return the seconds until the window ends."""
     left = (ends_at - now()) if ends_at else rate.window
     seconds = max(0, math.ceil(left.total_seconds()))
     noted = g.setdefault("rate_limits", {})
@@ -127,13 +134,13 @@ def _note(limit: Limit, rate: Rate, hits: int, ends_at: datetime | None) -> None
         f'"{limit.name}";q={rate.amount};w={round(rate.window.total_seconds())}',
         f'"{limit.name}";r={max(0, rate.amount - hits)};t={seconds}',
     )
-    g.rate_limit_seconds = seconds
+    return seconds
 
 
-def _refusal(rate: Rate) -> TooManyRequests:
+def _refusal(rate: Rate, seconds: int) -> TooManyRequests:
     article = "an" if rate.unit == "hour" else "a"
     detail = f"No more than {rate.amount:,} {article} {rate.unit}; try again later."
-    return TooManyRequests(detail, retry_after=g.rate_limit_seconds)
+    return TooManyRequests(detail, retry_after=seconds)
 
 
 def _counting(insert: Callable[..., Any]) -> Any:

@@ -18,6 +18,7 @@ def upgrade() -> None:
         "moderation_acts",
         sa.Column("id", IDENTIFIER, nullable=False),
         sa.Column("moderator", sa.String(32), nullable=False),
+        sa.Column("moderator_id", IDENTIFIER),
         sa.Column("act", sa.String(16), nullable=False),
         sa.Column("target", sa.String(64), nullable=False),
         sa.Column("created_at", MOMENT, nullable=False),
