@@ -239,7 +239,6 @@ def _value(setting: Setting, given: Mapping[str, Any]) -> Any:
     try:
         return setting.read(str(value).strip())
     except ValueError as error:
-        shown = (
-            "" if setting.name == "DATABASE_URL" else f"; it is {str(value)!r}"
-        )  # has a password
+        # The URL of a database may hold a password.
+        shown = "" if setting.name == "DATABASE_URL" else f"; it is {str(value)!r}"
         raise StartError(f"{source} {error}{shown}.") from None

@@ -144,7 +144,8 @@ def _set_up_sqlite(connection: Any, _record: Any) -> None:
 
 def _begin_sqlite(connection: sa.Connection) -> None:
     """Take the write lock at once where a write may follow, so that no upgrade can fail later."""
-    if connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
+    raw: Any = connection.connection.driver_connection
+    if raw.in_transaction:
         return  # an in-memory database has one connection, which nested app contexts share
     default = not (has_request_context() and request.method in SAFE_METHODS)
     writes = connection.get_execution_options().get("writes", default)

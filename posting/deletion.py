@@ -40,7 +40,7 @@ def delete_comments(which: sa.ColumnElement[bool]) -> None:
 def sweep() -> None:
     """Delete what has expired: of each kind the oldest hundred, but for those that others delete.
 
-    Nobody is waited for. Whoever has swept must not wait either, so do it last.
+    Nobody is waited for. Do it late: whoever has swept may only wait for those who wait for nobody.
     """
     for moment, lifetime in EXPIRING:
         kind = moment.class_

@@ -75,7 +75,7 @@ class BusyError(Exception):
 
 @dataclass(frozen=True)
 class Picture:
-    """An encoded picture: upright, in sRGB, without metadata, in the format that it came in."""
+    """A picture encoded anew in its format, without metadata; a still one upright and in sRGB."""
 
     media_type: str
     width: int

@@ -49,7 +49,7 @@ def create_comment(fields: dict[str, Any], id: str) -> Any:
     hold_account()
     locked.post(id)
     moment = Comment.moment_of_reply(_parent(fields["parent_id"], id))
-    comment = Comment(post_id=id, author_id=current_user().id, created_at=moment, **fields)
+    comment = Comment(post_id=id, author_id=user_id(), created_at=moment, **fields)
     db.session.add(comment)
     db.session.execute(Post.count_comment(id))
     db.session.flush()

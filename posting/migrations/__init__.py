@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import click
 import flask_migrate
@@ -111,8 +112,8 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
     with _connect(engine) as connection:
         on_sqlite = engine.dialect.name == "sqlite"
         if on_sqlite:
-            raw = connection.connection.driver_connection
-            raw.execute("PRAGMA foreign_keys=OFF")  # type: ignore[union-attr]
+            raw: Any = connection.connection.driver_connection
+            raw.execute("PRAGMA foreign_keys=OFF")
         try:
             with connection.begin():
                 if not on_sqlite:
@@ -124,4 +125,4 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
                     raise StartError(f"The upgrade would break foreign keys, undone: {broken[:3]}")
         finally:
             if on_sqlite:
-                raw.execute("PRAGMA foreign_keys=ON")  # type: ignore[union-attr]
+                raw.execute("PRAGMA foreign_keys=ON")

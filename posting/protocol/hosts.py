@@ -12,7 +12,7 @@ LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 def init_app(app: Flask) -> None:
     """Trust X-Forwarded-* from the configured proxies alone, and the public host alone."""
     if hops := app.config["PROXY_HOPS"]:
-        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]  # as Flask says to add middleware
             app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops, x_prefix=hops
         )
     if public_url := app.config["PUBLIC_URL"]:

@@ -115,7 +115,7 @@ PROBLEM_EXAMPLES: dict[int, dict[str, Any]] = {
 }
 
 
-class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
+class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]  # it has no type hints
     """A blueprint whose operations are documented with what follows by convention."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -125,9 +125,10 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     @staticmethod
     def answers(*statuses: int) -> Callable[[Any], Any]:
         """Document the problems that a view raises itself."""
-        return flask_smorest.Blueprint.doc(  # type: ignore[no-any-return]
+        documented: Callable[[Any], Any] = flask_smorest.Blueprint.doc(
             responses={str(status): problems.component(status) for status in statuses}
         )
+        return documented
 
     @staticmethod
     def _prepare_conventions_doc(
@@ -174,7 +175,7 @@ def _add_headers(response: dict[str, Any], names: list[str]) -> None:
     headers.update({name: name for name in names if name not in headers})
 
 
-class Api(flask_smorest.Api):  # type: ignore[misc]
+class Api(flask_smorest.Api):  # type: ignore[misc]  # it has no type hints
     """Registers blueprints and holds the document of one app."""
 
     ERROR_SCHEMA = problems.Problem
