@@ -32,10 +32,10 @@ coverage: $(VENV)/dev ## Tell which lines no test runs (but those of tests/live)
 	@$(BIN)/coverage report --show-missing --skip-covered
 
 live: $(VENV)/dev ## Run the races against real servers in full size, and print figures
-	@LIVE=full $(BIN)/pytest -q -s tests/live
+	@LIVE=full $(BIN)/pytest -q --figures tests/live
 
-fuzz: $(VENV)/dev ## Send many generated requests (CASES=300 an operation)
-	@FUZZ_CASES=$(CASES) $(BIN)/pytest -q -n auto -m fuzz
+fuzz: $(VENV)/dev ## Send many generated requests (CASES=300 an operation), and print figures
+	@FUZZ_CASES=$(CASES) $(BIN)/pytest -q -n auto --figures -m fuzz
 
 lint: $(VENV)/dev ## Check style and common mistakes
 	@$(BIN)/ruff check .

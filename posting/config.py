@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 from flask import Flask
@@ -23,6 +22,7 @@ UNITS = {
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
 }
+ORIGIN = r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
 CHEAP_PASSWORD_HASH = "scrypt:128:8:1"  # noqa: S105 - parameters, for tests
 
 
@@ -105,16 +105,17 @@ def database_url(value: str) -> str:
 def public_url(value: str) -> str | None:
     if not value:
         return None
-    url = urlsplit(value)
-    if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
+    match = re.fullmatch(rf"({ORIGIN})((?:/[\w.~-]+)*)/*", value, re.ASCII | re.IGNORECASE)
+    if match is None:
         raise ValueError("must look like https://example.org or https://example.org/community")
-    return value.rstrip("/")
+    origin, path = match[1].lower(), match[2]
+    default_port = ":443" if origin.startswith("https:") else ":80"
+    return origin.removesuffix(default_port) + path
 
 
 def origins(value: str) -> frozenset[str]:
     found = frozenset(value.split())
-    shape = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
-    if not all(map(shape.fullmatch, found)):
+    if not all(re.fullmatch(ORIGIN, origin) for origin in found):
         raise ValueError("must hold origins such as https://example.org, separated by spaces")
     return found
 

@@ -65,7 +65,7 @@ class Identifier(String):
         )
 
 
-class File(Upload):  # type: ignore[misc]
+class File(Upload):  # type: ignore[misc]  # it has no type hints
     """A file in a form."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bytes:

@@ -34,13 +34,13 @@ def _read(path: Path) -> str:
         if path.stat().st_mode & 0o007:
             raise StartError(
                 f"The secret key in {path} is open to everybody on this machine. "
-                f"Run: chmod o= {path}"
+                f"Run: chmod o= {path} (or, of a container's secret, mount it with mode 0440)"
             )
         return path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise StartError(
-            f"The secret key in {path}, the SECRET_KEY_FILE, cannot be read ({error}). "
-            "Name a text file that the service's user may read."
+            f"The secret key in {path} cannot be read ({error}). "
+            "Let the service's user read it, or name another file with POSTING_SECRET_KEY_FILE."
         ) from None
 
 

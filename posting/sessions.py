@@ -38,7 +38,7 @@ ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", times=5)
 _hashing = BoundedSemaphore(os.cpu_count() or 1)
 
 
-class Caller(flask_login.UserMixin):  # type: ignore[misc]
+class Caller(flask_login.UserMixin):  # type: ignore[misc]  # it has no type hints
     """Who is asking: a user, by way of one of their sessions."""
 
     def __init__(self, session: models.Session) -> None:
@@ -78,7 +78,7 @@ def signed_in(view: View) -> View:
 
 def current_user() -> models.User:
     """Return the user who asks a `signed_in` view."""
-    return flask_login.current_user.user  # type: ignore[no-any-return]
+    return _caller().user
 
 
 def user_id() -> str:
@@ -88,7 +88,12 @@ def user_id() -> str:
 
 def current_session() -> models.Session:
     """Return the session with which a `signed_in` view is asked."""
-    return flask_login.current_user.session  # type: ignore[no-any-return]
+    return _caller().session
+
+
+def _caller() -> Caller:
+    caller: Caller = flask_login.current_user
+    return caller
 
 
 def _require_caller() -> None:
@@ -144,7 +149,9 @@ def open_session(user: models.User) -> str:
         .order_by(table.created_at.desc(), table.id)
         .offset(models.SESSIONS_PER_USER)
     )
-    db.session.execute(sa.delete(table).where(table.id.in_(surplus)))
+    # But for those that others are ending, who may wait for one that this sign-in has ended.
+    free = sa.select(table.id).where(table.id.in_(surplus)).with_for_update(skip_locked=True)
+    db.session.execute(sa.delete(table).where(table.id.in_(free)))
     deletion.sweep()
     return token
 

@@ -4,6 +4,7 @@ import os
 import secrets
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -24,6 +25,26 @@ from posting.models import User
 
 POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
 PASSWORD = "a long walk by the sea"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--figures", action="store_true", help="print what tests have measured")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print a table of figures, with how many seconds each test took."""
+    if not config.getoption("--figures"):
+        return
+    reports = [report for kind in terminalreporter.stats.values() for report in kind]
+    reports = [report for report in reports if isinstance(report, pytest.TestReport)]
+    lasted = {report.nodeid: report.duration for report in reports if report.when == "call"}
+    engine = "Postgres" if POSTGRES else "SQLite"
+    terminalreporter.section(f"figures on {engine}, {os.cpu_count()} cores")
+    for report in sorted(reports, key=lambda report: report.nodeid):
+        for name, figure in report.user_properties if report.when == "teardown" else ():
+            if name == "figure":
+                test = report.nodeid.removeprefix("tests/")
+                terminalreporter.line(f"{lasted[report.nodeid]:6.1f} s  {test}\n          {figure}")
 
 
 class Client(FlaskClient):
@@ -64,6 +85,21 @@ def empty_database(folder: Path) -> Iterator[str]:
             yield POSTGRES.rpartition("/")[0] + f"/{name}"
         finally:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Tell what a test has measured, for `--figures` to print."""
+    return lambda text: record_property("figure", text)
+
+
+@pytest.fixture
+def answers(figure: Callable[[str], None]) -> Iterator[Counter[Any]]:
+    """Count answers by their status; the counts are a figure."""
+    counted: Counter[Any] = Counter()
+    yield counted
+    parts = (f"{count:,} times {status}" for status, count in sorted(counted.items()))
+    figure(f"{counted.total():,} answers: {', '.join(parts)}")
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,10 @@ def loaded(**given):
         ("PUBLIC_URL", "example.org"),
         ("PUBLIC_URL", "ftp://example.org"),
         ("PUBLIC_URL", "https://example.org/?x=1"),
+        ("PUBLIC_URL", "https://ada@example.org"),
+        ("PUBLIC_URL", "https://example.org:port"),
+        ("PUBLIC_URL", "https://example.org/a//b"),
+        ("PUBLIC_URL", "https://exa mple.org"),
         ("PROXY_HOPS", "-1"),
         ("PROXY_HOPS", "one"),
         ("PROXY_HOPS", "11"),
@@ -107,6 +111,19 @@ def test_passwords_are_cheap_only_for_tests(tmp_path):
 )
 def test_postgres_urls_take_the_one_driver(url):
     assert config.database_url(url) == "postgresql+psycopg://u:p@h/d"
+
+
+@pytest.mark.parametrize(
+    ("url", "meant"),
+    [
+        ("https://Example.org:443/", "https://example.org"),
+        ("http://example.org:80/community/", "http://example.org/community"),
+        ("https://example.org:8443/A/b", "https://example.org:8443/A/b"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_a_public_url_is_told_as_browsers_tell_it(url, meant):
+    assert config.public_url(url) == meant
 
 
 def test_a_driver_that_is_not_installed_is_told(monkeypatch):

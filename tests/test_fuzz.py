@@ -73,10 +73,12 @@ class Auth:
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-def test_the_service_does_what_its_document_says(case, app, sign_in):
+def test_the_service_does_what_its_document_says(case, app, sign_in, answers):
     service.app, service.sign_in = app, sign_in
     excluded = [positive_data_acceptance] if names_what_only_we_know(case) else []
-    case.call_and_validate(excluded_checks=excluded)
+    response = case.call()
+    answers[f"{response.status_code} of {case.operation.label}"] += 1
+    case.validate_response(response, excluded_checks=excluded)
 
 
 def names_what_only_we_know(case):

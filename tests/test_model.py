@@ -116,6 +116,7 @@ class Community(RuleBasedStateMachine):
     """People who sign up, write, reply, delete and leave."""
 
     app: Any = None
+    answers: Any = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,6 +140,7 @@ class Community(RuleBasedStateMachine):
 
     def ask(self, status: int, session: Session, method: str, path: str, **body: Any) -> Any:
         answer = session.client.open(path, method=method, **body)
+        self.answers[answer.status_code] += 1
         assert answer.status_code == status, answer.text
         if status >= 400:
             problem(answer, status)
@@ -426,8 +428,8 @@ class Community(RuleBasedStateMachine):
 
 
 @pytest.mark.fuzz
-def test_the_service_and_its_model_say_the_same(app):
-    Community.app = app
+def test_the_service_and_its_model_say_the_same(app, answers):
+    Community.app, Community.answers = app, answers
     run_state_machine_as_test(
         Community,
         settings=settings(

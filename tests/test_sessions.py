@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 from asserts import faults, problem
-from conftest import PASSWORD
+from conftest import PASSWORD, POSTGRES
 
 from posting import sessions
 from posting.database import db, now
@@ -173,6 +173,16 @@ class TestExpiry:
         with app.app_context():
             seen = db.session.scalar(sa.select(Session.last_seen_at))
         assert now() - seen < timedelta(minutes=1)
+
+    @pytest.mark.skipif(not POSTGRES, reason="SQLite's one writer is waited for")
+    def test_one_that_somebody_is_ending_is_not_waited_for(self, sign_in, impatient):
+        """Two who sign in and each end the other's fiftieth would wait for one another."""
+        for _ in range(SESSIONS_PER_USER):
+            sign_in("ada")
+        with impatient.connect() as other:
+            other.execute(sa.delete(Session))
+            sign_in("ada")
+            other.rollback()
 
     @pytest.mark.parametrize("method", ["get", "post"])
     def test_it_may_end_while_it_is_seen(self, app, alice, monkeypatch, method):

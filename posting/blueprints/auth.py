@@ -109,4 +109,5 @@ def delete_session(id: str) -> Any:
     if not db.session.execute(own.returning(Session.id)).all():
         raise NotFound("There is no such session.")
     db.session.commit()
+    audit.note("sign-out")
     return (None, sessions.cookie(None)) if id == current_session().id else None

@@ -53,8 +53,9 @@ def anyone() -> None:
 
 def grant(view: View, rule: Callable[[], None], **documentation: Any) -> View:
     """Attach an access rule to a view: a function that raises if the caller may not ask."""
-    view.access = rule  # type: ignore[attr-defined]
-    return flask_smorest.Blueprint.doc(**documentation)(view)  # type: ignore[no-any-return]
+    view.access = rule  # type: ignore[attr-defined]  # read where views are registered
+    documented: View = flask_smorest.Blueprint.doc(**documentation)(view)
+    return documented
 
 
 class _Inputs:
@@ -65,7 +66,8 @@ class _Inputs:
     @staticmethod
     def use_args(schema: Schema, *, location: str) -> Decorator:
         def note(view: View) -> View:
-            view.inputs = ((location, schema), *getattr(view, "inputs", ()))  # type: ignore[attr-defined]
+            inputs = ((location, schema), *getattr(view, "inputs", ()))
+            view.inputs = inputs  # type: ignore[attr-defined]  # read where views are registered
             return view
 
         return note
@@ -86,7 +88,8 @@ class Blueprint(openapi.DocumentedBlueprint):
     def arguments(self, schema: Schema | type[Schema], *, location: str = "json") -> Decorator:
         """Take an input, checked by `schema`: `json`, `files` (a form), `query` or `headers`."""
         instance = schema() if isinstance(schema, type) else schema
-        return super().arguments(instance, location=location)  # type: ignore[no-any-return]
+        noted: Decorator = super().arguments(instance, location=location)
+        return noted
 
     def add_url_rule(
         self,
@@ -106,8 +109,8 @@ class Blueprint(openapi.DocumentedBlueprint):
             del self._docs[name]
 
 
-def _operation(view: Callable[..., Any]) -> Callable[..., Any]:
-    access: Callable[[], None] = view.access  # type: ignore[attr-defined]
+def _operation(view: Any) -> Callable[..., Any]:
+    access: Callable[[], None] = view.access
     limit: Callable[[], None] = getattr(view, "limit", anyone)
     inputs: tuple[tuple[str, Schema], ...] = getattr(view, "inputs", ())
     takes_body = any(location in {"json", "files"} for location, _ in inputs)

@@ -35,7 +35,7 @@ def commenting(url, client, post, parent=None):
     return lambda: comment(url, client, post, parent)
 
 
-def test_the_count_is_exact_while_sixteen_comment_and_delete(url, pool, people):
+def test_the_count_is_exact_while_sixteen_comment_and_delete(url, pool, people, answers):
     post = write_post(url, people[0])
     made = []
 
@@ -58,14 +58,15 @@ def test_the_count_is_exact_while_sixteen_comment_and_delete(url, pool, people):
                 seen[204] += 1
         return seen
 
-    seen = sum(pool.map(take_part, range(16)), Counter())
-    assert set(seen) <= {201, 204, 422}  # 422: its parent was deleted before
-    assert seen[201] > 100
+    for seen in pool.map(take_part, range(16)):
+        answers += seen
+    assert set(answers) <= {201, 204, 422}  # 422: its parent was deleted before
+    assert answers[201] > 100
     shown = requests.get(f"{url}/posts/{post}", timeout=LIVE).json()
-    assert shown["comment_count"] == seen[201] - seen[204]
+    assert shown["comment_count"] == answers[201] - answers[204]
 
 
-def test_a_post_goes_while_others_comment(url, pool, people):
+def test_a_post_goes_while_others_comment(url, pool, people, answers):
     clients = [copy_of(people[number % 4]) for number in range(15)]
     for _ in range(sized(10, 100)):
         post = write_post(url, people[0])
@@ -83,11 +84,12 @@ def test_a_post_goes_while_others_comment(url, pool, people):
         )
         assert deleted == 204
         assert set(commented) <= {201, 404}
+        answers.update([*commented, deleted])
         assert requests.get(path, timeout=LIVE).status_code == 404
 
 
 @pytest.mark.parametrize("content", ["keep", "delete"])
-def test_an_account_goes_while_others_comment(url, pool, people, content):
+def test_an_account_goes_while_others_comment(url, pool, people, answers, content):
     """On posts of its own and of others, and on its comments there."""
     bob = people[1]
     for round in range(sized(6, 60)):
@@ -97,7 +99,7 @@ def test_an_account_goes_while_others_comment(url, pool, people, content):
         reply = comment(url, bob, other, said).json()["id"]
         comment(url, leaver, other, reply)
         path = f"{url}/users/{leaver.user['id']}?content={content}"
-        *answers, deleted = at_once(
+        *said_at_once, deleted = at_once(
             pool,
             [
                 *(commenting(url, copy_of(person), own) for person in people),
@@ -108,11 +110,12 @@ def test_an_account_goes_while_others_comment(url, pool, people, content):
             ],
         )
         assert deleted == 204
-        assert set(answers[:4]) <= ({201} if content == "keep" else {201, 404})
-        assert set(answers[4:8]) == {201}
+        assert set(said_at_once[:4]) <= ({201} if content == "keep" else {201, 404})
+        assert set(said_at_once[4:8]) == {201}
         # A comment that is gone is none to reply to.
-        assert set(answers[8:12]) <= ({201} if content == "keep" else {201, 422})
-        assert set(answers[12:]) <= {201, 401}
+        assert set(said_at_once[8:12]) <= ({201} if content == "keep" else {201, 422})
+        assert set(said_at_once[12:]) <= {201, 401}
+        answers.update([*said_at_once, deleted])
         left = requests.get(f"{url}/posts/{other}/comments", timeout=LIVE).json()
         assert reply in {comment["id"] for comment in left}
         assert leaver.user["id"] not in {
@@ -121,7 +124,7 @@ def test_an_account_goes_while_others_comment(url, pool, people, content):
 
 
 @pytest.mark.parametrize("what", ["post", "comment", "image"])
-def test_sixteen_with_one_key_create_once(url, pool, people, what):
+def test_sixteen_with_one_key_create_once(url, pool, people, answers, what):
     ada = people[0]
     post = write_post(url, ada)
     clients = [copy_of(ada) for _ in range(16)]
@@ -133,20 +136,21 @@ def test_sixteen_with_one_key_create_once(url, pool, people, what):
     }
     path, body = bodies[what]
     for round in range(10):
-        answers = []
+        given = []
 
-        def create(client, key=f"round-{round}", answers=answers):
+        def create(client, key=f"round-{round}", given=given):
             while True:
                 answer = client.post(
                     url + path, headers={"Idempotency-Key": key}, timeout=LIVE, **body
                 )
                 if answer.status_code != 503:  # which an image is answered while many come in
-                    answers.append(answer)
+                    given.append(answer)
                     return answer
 
         assert set(at_once(pool, [lambda c=client: create(c) for client in clients])) == {201}
-        assert len({answer.text for answer in answers}) == 1
-        assert len({answer.headers["Location"] for answer in answers}) == 1
+        assert len({answer.text for answer in given}) == 1
+        assert len({answer.headers["Location"] for answer in given}) == 1
+        answers.update(answer.status_code for answer in given)
     shown = requests.get(f"{url}/posts/{post}", timeout=LIVE).json()
     made = {
         "post": len(requests.get(f"{url}/posts?limit=100", timeout=LIVE).json()) - 1,

@@ -42,7 +42,7 @@ def peak_memory(server):
     return int(peak) * 1024
 
 
-def test_twenty_uploads_at_once_leave_room_for_others(serve, large_pictures):
+def test_twenty_uploads_at_once_leave_room_for_others(serve, large_pictures, figure):
     server = serve(WEB_CONCURRENCY="1")
     ada = sign_in(server.url, "ada")
     idle = peak_memory(server)
@@ -88,7 +88,7 @@ def test_twenty_uploads_at_once_leave_room_for_others(serve, large_pictures):
     peak = peak_memory(server)
     waits = sum(waited for _, waited in uploads)
     typical, slow, slowest = median(taken), taken[len(taken) * 99 // 100], taken[-1]
-    print(
+    figure(
         f"20 pictures of 25 megapixels in {lasted:.1f} s, told to wait {waits} times; "
         f"memory {idle / MIB:.0f} MiB idle, {peak / MIB:.0f} MiB at most; "
         f"{len(taken)} reads meanwhile: median {typical * 1000:.1f} ms, "
