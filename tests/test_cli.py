@@ -32,7 +32,7 @@ def test_no_lock_is_held_while_a_password_is_typed(flask, alice, monkeypatch):
         assert alice.post("/posts", json={"title": "a", "content": "b"}).status_code == 201
         return "quite another one"
 
-    monkeypatch.setattr("posting.cli._ask_password", type_slowly)
+    monkeypatch.setattr("posting.cli.users._ask_password", type_slowly)
     assert flask("users", "reset-password", "alice")[0] == 0
 
 

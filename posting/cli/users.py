@@ -1,26 +1,15 @@
-"""The `flask` commands."""
+"""`flask users`: look after accounts."""
 
 import sys
-from collections.abc import Callable
 
 import click
-from flask import Flask
 from flask.cli import AppGroup, with_appcontext
 
-from posting import demo, moderation, schemas, sessions
+from posting import moderation, schemas, sessions
+from posting.cli.examples import example
 from posting.database import db, now
 from posting.migrations import ensure_current
-from posting.models import IMAGES_PER_POST, ModerationAct, User
-
-
-def example(*lines: str) -> Callable[[click.Command], click.Command]:
-    """Show how a command is called below its help."""
-
-    def add(command: click.Command) -> click.Command:
-        command.epilog = "\n  ".join(["\b\nExamples:", *lines])
-        return command
-
-    return add
+from posting.models import User
 
 
 @click.group(cls=AppGroup)
@@ -90,56 +79,6 @@ def reset_password(name: str) -> None:
     moderation.record_by_operator("password reset", user)
     db.session.commit()
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
-
-
-@click.group("moderation", cls=AppGroup)
-@with_appcontext
-def moderation_group() -> None:
-    """See what moderators do."""
-    ensure_current()
-
-
-@example("flask moderation log", "flask moderation log --limit 10")
-@moderation_group.command("log")
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
-def print_moderation_log(limit: int) -> None:
-    """Print what moderators and operators did to others, the latest first."""
-    for act in db.session.scalars(ModerationAct.latest(limit)):
-        moment = act.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        by = f"{act.moderator} ({act.moderator_id})" if act.moderator_id else act.moderator
-        click.echo(f"{moment} {by} {act.act} {act.target}")
-
-
-@example("flask demo", "flask demo --posts 100000 --users 1000 --comments 0 --images 0")
-@click.command("demo")
-@click.option("--posts", default=1000, show_default=True, type=click.IntRange(1, 10_000_000))
-@click.option("--users", "people", default=100, show_default=True, type=click.IntRange(1, 100_000))
-@click.option("--comments", default=3000, show_default=True, type=click.IntRange(0, 10_000_000))
-@click.option("--images", default=100, show_default=True, type=click.IntRange(0, 1_000_000))
-@with_appcontext
-def fill_with_demo(posts: int, people: int, comments: int, images: int) -> None:
-    """Fill the database with made-up users, posts, comments and images, to look at or to measure.
-
-    All made-up users have the password that is printed at the end.
-    """
-    ensure_current()
-    if images > posts * IMAGES_PER_POST:
-        raise click.UsageError(f"A post has at most {IMAGES_PER_POST} images.")
-    names = demo.add_users(people)
-    author_ids = [user_id for user_id, _ in names]
-    with click.progressbar(length=posts, label="Writing posts") as bar:
-        for written in demo.add_posts(posts, comments, images, author_ids):
-            bar.update(written)
-    click.echo(
-        f"Added {people} users and {posts} posts with {comments} comments and {images} images. "
-        f"Sign in as {names[0][1]} with the password: {demo.PASSWORD}"
-    )
-
-
-def init_app(app: Flask) -> None:
-    app.cli.add_command(users)
-    app.cli.add_command(moderation_group)
-    app.cli.add_command(fill_with_demo)
 
 
 def _ask_password() -> str:

@@ -1,0 +1,10 @@
+"""The `flask` commands, a module for each group of them."""
+
+from flask import Flask
+
+from posting.cli import demo, moderation, users
+
+
+def init_app(app: Flask) -> None:
+    for command in (users.users, moderation.moderation, demo.fill_with_demo):
+        app.cli.add_command(command)
