@@ -35,12 +35,13 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
 
     Errors: StartError says what is wrong and what to do next.
     """
-    app = Flask(__name__)
+    given = given or {}
+    app = Flask(__name__, instance_path=config.instance_path(given))
     app.json = JsonProvider(app)
     app.url_map.merge_slashes = False
     app.url_map.converters["nanoid"] = IdConverter
 
-    config.load(app, given or {})
+    config.load(app, given)
     secret_key.init_app(app)
     logs.init_app(app)
     headers.init_app(app)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import click
@@ -60,6 +61,12 @@ class Setting:
 
 def text(value: str) -> str:
     return value
+
+
+def absolute_path(value: str) -> str | None:
+    if value and not Path(value).is_absolute():
+        raise ValueError("must be an absolute path")
+    return value or None
 
 
 def words(value: str) -> list[str]:
@@ -129,12 +136,20 @@ def scrypt_parameters(value: str) -> str:
     return value
 
 
+INSTANCE_PATH = Setting(
+    "INSTANCE_PATH",
+    absolute_path,
+    None,
+    "The folder of the database and the secret key, where nothing else is said. "
+    "Default: `instance/` beside the code",
+)
 SETTINGS = (
+    INSTANCE_PATH,
     Setting(
         "DATABASE_URL",
         database_url,
         "sqlite:///posting.db",
-        "Where the data lives; a relative SQLite path is relative to `instance/`. "
+        "Where the data lives; a relative SQLite path is relative to the instance folder. "
         "`sqlite://` alone is an in-memory database for single-threaded tests",
     ),
     Setting(
@@ -142,7 +157,7 @@ SETTINGS = (
         text,
         "",
         "Signs page cursors, at least 16 characters; every machine of one service needs the same. "
-        "Default: made once in `instance/secret_key`, mode 0600",
+        "Default: made once in the instance folder, mode 0600",
     ),
     Setting("SECRET_KEY_FILE", text, "", "A file that holds the secret key, instead of the above"),
     Setting(
@@ -202,6 +217,12 @@ SETTINGS = (
         "Largest form that brings an image, in bytes",
     ),
 )
+
+
+def instance_path(given: Mapping[str, Any]) -> str | None:
+    """Return the configured instance folder, which Flask must know before all else."""
+    path: str | None = _value(INSTANCE_PATH, given)
+    return path
 
 
 def load(app: Flask, given: Mapping[str, Any]) -> None:

@@ -28,6 +28,7 @@ def loaded(**given):
         ("DATABASE_URL", "postgresql://host:port/name"),
         ("SECRET_KEY", "short"),
         ("SECRET_KEY_FILE", "/nowhere/at/all"),
+        ("INSTANCE_PATH", "data"),
         ("SECRET_KEY_FALLBACKS", "a-key-of-some-length short"),
         ("PUBLIC_URL", "example.org"),
         ("PUBLIC_URL", "ftp://example.org"),
@@ -76,6 +77,11 @@ def test_a_value_that_does_not_parse_stops_the_start(monkeypatch, name, value):
 def test_an_unknown_name_stops_the_start(name):
     with pytest.raises(config.StartError, match=f"{name} is not a setting"):
         create_app(MEMORY | {name: "x"})
+
+
+def test_the_database_and_the_key_are_in_the_instance_folder(tmp_path):
+    create_app({"INSTANCE_PATH": str(tmp_path)})
+    assert {"posting.db", "secret_key"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_given_mapping_wins_over_the_environment(monkeypatch):
