@@ -186,6 +186,8 @@ SETTINGS = (
         "Other origins from which writes pass, like `https://app.example.org`, separated by spaces",
     ),
     Setting("LOG_FORMAT", one_of("text", "json"), "text", "`text` lines, or `json` ones"),
+    Setting("LOG_REQUESTS", one_of("on", "off"), "on", "`on` logs a line for each request"),
+    Setting("METRICS", one_of("on", "off"), "off", "`on` answers Prometheus at `/metrics`"),
     Setting("PASSWORD_MIN", whole_number(8, 256), 8, "Least length of a password; 15 is better"),
     Setting(
         "PASSWORD_HASH",

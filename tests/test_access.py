@@ -43,6 +43,7 @@ MATRIX = {
     "DELETE /sessions/{session}": (401, 404, 204, 404),
     "GET /healthz": (200, 200, 200, 200),
     "GET /readyz": (200, 200, 200, 200),
+    "GET /metrics": (404, 404, 404, 404),
     "GET /openapi.json": (200, 200, 200, 200),
     "GET /docs": (200, 200, 200, 200),
     "GET /docs/{file}": (200, 200, 200, 200),

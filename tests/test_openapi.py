@@ -7,7 +7,7 @@ from asserts import problem
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-UNDOCUMENTED = {"/", "/docs/<path:filename>", "/static/<path:filename>"}
+UNDOCUMENTED = {"/", "/metrics", "/docs/<path:filename>", "/static/<path:filename>"}
 
 
 @pytest.fixture

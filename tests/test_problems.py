@@ -99,7 +99,7 @@ class TestRequestId:
 
     @pytest.mark.parametrize("form", ["text", "json"])
     def test_it_is_in_every_log_line(self, make_app, form, capsys):
-        app = make_app(LOG_FORMAT=form)
+        app = make_app(LOG_FORMAT=form, LOG_REQUESTS="off")
         app.logger.addHandler(default_handler)  # as where no others handle the root's lines
 
         @app.get("/log")

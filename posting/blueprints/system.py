@@ -4,10 +4,11 @@ from importlib.resources import files
 from typing import Any
 
 from flask import Response, current_app, jsonify, redirect, render_template, send_from_directory
-from werkzeug.exceptions import ServiceUnavailable
+from werkzeug.exceptions import NotFound, ServiceUnavailable
 
 from posting import schemas
 from posting.migrations import is_current
+from posting.protocol.observation import MEDIA_TYPE, exposition
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.urls import external_url
 
@@ -38,6 +39,16 @@ def check_readiness() -> Any:
     if not is_current():
         raise ServiceUnavailable("The schema is not current. Run: flask db upgrade", retry_after=60)
     return {"status": "ok"}, {"Cache-Control": "no-store"}
+
+
+@system.get("/metrics", documented=False)
+@public
+def get_metrics() -> Any:
+    """Tell Prometheus what is going on, where that is switched on."""
+    if current_app.config["METRICS"] == "off":
+        raise NotFound
+    headers = {"Cache-Control": "no-store"}
+    return Response(exposition(), headers=headers, content_type=MEDIA_TYPE)
 
 
 @system.get("/openapi.json")
