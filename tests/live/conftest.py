@@ -4,7 +4,6 @@ import os
 import random
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,13 @@ import requests
 import sqlalchemy as sa
 from asserts import sound
 from conftest import POSTGRES, upgrade
+from live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, listening, needs
 
-ROOT = Path(__file__).parent.parent.parent
+SETTINGS = {
+    "POSTING_SECRET_KEY": "only for live tests",
+    "POSTING_PASSWORD_HASH": "scrypt:128:8:1",
+    "POSTING_RATE_LIMITS": "off",
+}
 
 
 @dataclass
@@ -55,16 +59,10 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
     def serve(**environment: Any) -> Server:
         port = free_port()
         log = tmp_path / f"gunicorn-{port}.log"
-        settings = {
-            "POSTING_DATABASE_URL": fresh_url,
-            "POSTING_SECRET_KEY": "only for live tests",
-            "POSTING_PASSWORD_HASH": "scrypt:128:8:1",
-            "POSTING_RATE_LIMITS": "off",
-            "PORT": str(port),
-        }
+        settings = SETTINGS | {"POSTING_DATABASE_URL": fresh_url, "PORT": str(port)}
         with log.open("wb") as stderr:
             process = subprocess.Popen(
-                [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "wsgi:app"],
+                GUNICORN,
                 cwd=ROOT,
                 env=os.environ | settings | environment,
                 stderr=stderr,
@@ -88,6 +86,33 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
         log = server.log.read_text()
         assert "Traceback" not in log, log
         assert "did not answer" not in log, log  # as a database that is locked would not
+
+
+@pytest.fixture
+def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """Start sites on the fresh database: nginx in front of one or several gunicorns."""
+    needs("nginx", "openssl")
+    sites: list[Site] = []
+
+    def start(gunicorns: int = 1, **environment: str) -> Site:
+        ports = free_port(), free_port()
+        settings = SETTINGS | {
+            "POSTING_DATABASE_URL": fresh_url,
+            "POSTING_PUBLIC_URL": f"https://localhost:{ports[1]}",
+            "POSTING_PROXY_HOPS": "1",
+        }
+        paths = [tmp_path / f"{number}.sock" for number in range(gunicorns)]
+        site = Site(
+            Nginx(tmp_path, ports, *(f"unix:{path}" for path in paths)),
+            [Gunicorn(tmp_path, listening(path), **settings | environment) for path in paths],
+        )
+        sites.append(site)
+        site.wait()
+        return site
+
+    yield start
+    for site in sites:
+        site.stop()
 
 
 @pytest.fixture

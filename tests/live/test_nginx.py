@@ -1,0 +1,199 @@
+"""nginx with the shipped configuration in front of gunicorn with its own."""
+
+import socket
+import ssl
+import time
+
+import pictures
+import pytest
+import requests
+from live.clients import PASSWORD
+
+UNKNOWN = "A" * 21
+
+
+@pytest.fixture
+def site(start_site):
+    return start_site(WEB_CONCURRENCY="2", POSTING_METRICS="on")
+
+
+@pytest.fixture
+def ada(site):
+    return signed_in(site, "ada")
+
+
+def signed_in(site, username):
+    client = site.client()
+    credentials = {"username": username, "password": PASSWORD}
+    client.post(f"{site.url}/signup", json=credentials, timeout=20)
+    answer = client.post(f"{site.url}/signin", json=credentials, timeout=20)
+    assert answer.status_code == 200, answer.text
+    return client
+
+
+def problem(answer, status):
+    assert answer.status_code == status
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    body = answer.json()
+    assert body["status"] == status
+    assert body["type"] == "about:blank"
+    assert body["title"]
+    assert body["detail"]
+    assert body["request_id"] == answer.headers["X-Request-ID"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "max-age" in answer.headers["Strict-Transport-Security"]
+    return answer
+
+
+def asked(site, path):
+    """Return how often the service itself was asked for a route."""
+    [gunicorn] = site.gunicorns
+    return gunicorn.log.read_text().count(f"method=GET route={path} ")
+
+
+def connect(port, source="127.0.0.1"):
+    return socket.create_connection(("127.0.0.1", port), 10, source_address=(source, 0))
+
+
+def exchange(connection, host):
+    """Ask for the figures under a name; return what comes back, perhaps nothing."""
+    connection.sendall(f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    return connection.recv(65536)
+
+
+class TestAnswersOfItsOwn:
+    """They are problems, as the service's are."""
+
+    def test_a_body_that_is_too_large(self, site, ada):
+        problem(ada.post(f"{site.url}/posts", data=b"x" * 7 * 2**20, timeout=20), 413)
+
+    def test_headers_that_are_too_long(self, site):
+        problem(site.get("/posts", headers={"X-Long": "x" * 9000}), 400)
+        problem(site.get("/posts?x=" + "x" * 9000), 414)
+
+    def test_what_is_none_of_the_service(self, site):
+        problem(site.get("/nginx-problem"), 404)
+
+    def test_too_many_guesses(self, site):
+        guess = {"username": "nobody", "password": "a guess of a password"}
+        with site.client() as client:
+            answers = [client.post(f"{site.url}/signin", json=guess, timeout=20) for _ in range(60)]
+        assert {answer.status_code for answer in answers} == {401, 429}
+        refused = next(answer for answer in answers if answer.status_code == 429)
+        assert problem(refused, 429).headers["Retry-After"] == "1"
+        assert site.get("/posts").status_code == 200
+
+    def test_a_service_that_is_away(self, site, ada):
+        [gunicorn] = site.gunicorns
+        gunicorn.listener.close()
+        gunicorn.stop()
+        answer = problem(ada.post(f"{site.url}/posts", json={}, timeout=20), 502)
+        assert answer.headers["Retry-After"] == "2"
+        gunicorn.process.wait = lambda *_: None
+
+    def test_figures_are_for_this_machine_alone(self, site):
+        assert "posting_requests_total" in site.get("/metrics").text
+        context = ssl.create_default_context(cafile=site.nginx.certificate)
+        with (
+            connect(site.nginx.https, source="127.0.0.2") as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as connection,
+        ):
+            assert b" 403 " in exchange(connection, "localhost")
+
+
+class TestNames:
+    def test_plain_http_leads_to_https(self, site):
+        plain = f"http://localhost:{site.nginx.http}/posts?limit=3"
+        answer = requests.get(plain, timeout=20, allow_redirects=False)
+        assert answer.status_code == 308
+        assert answer.headers["Location"] == "https://localhost/posts?limit=3"
+
+    def test_other_names_are_not_answered(self, site):
+        with connect(site.nginx.http) as connection:
+            assert exchange(connection, "evil.example") == b""
+        context = ssl.create_default_context(cafile=site.nginx.certificate)
+        with connect(site.nginx.https) as plain, pytest.raises(ssl.SSLError):
+            context.wrap_socket(plain, server_hostname="evil.example")
+        with (
+            connect(site.nginx.https) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as connection,
+        ):
+            assert exchange(connection, "evil.example") == b""
+
+    def test_what_clients_say_of_themselves_is_overwritten(self, site, ada):
+        spoofed = {
+            "X-Forwarded-For": "203.0.113.7",
+            "X-Forwarded-Host": "evil.example",
+            "X-Forwarded-Proto": "http",
+            "X-Forwarded-Prefix": "/evil",
+            "X-Request-ID": "find-me",
+        }
+        body = {"title": "x", "content": "x"}
+        answer = ada.post(f"{site.url}/posts", json=body, headers=spoofed, timeout=20)
+        assert answer.headers["Location"].startswith(f"{site.url}/posts/")
+        assert answer.headers["X-Request-ID"] == "find-me"
+        ada.post(f"{site.url}/signout", headers=spoofed, timeout=20)
+        log = site.gunicorns[0].log.read_text()
+        assert "203.0.113.7" not in log
+        assert "event=sign-out" in log
+        assert "address=127.0.0.1" in log
+
+    def test_a_browser_writes_from_here_and_from_nowhere_else(self, site, ada):
+        body = {"title": "x", "content": "x"}
+        for origin, status in ((site.url, 201), ("https://localhost", 403), ("null", 403)):
+            headers = {"Origin": origin}
+            answer = ada.post(f"{site.url}/posts", json=body, headers=headers, timeout=20)
+            assert answer.status_code == status
+
+
+class TestCache:
+    def test_pages_are_kept_a_second_for_those_who_are_not_signed_in(self, site, ada):
+        first = site.get("/posts")
+        body = {"title": "New", "content": "x"}
+        assert ada.post(f"{site.url}/posts", json=body, timeout=20).status_code == 201
+        shown = ada.get(f"{site.url}/posts", timeout=20).json()
+        assert [post["title"] for post in shown] == ["New"]
+        before = asked(site, "/posts")
+        ids = {site.get("/posts").headers["X-Request-ID"] for _ in range(20)}
+        assert len(ids) == 20
+        assert asked(site, "/posts") <= before + 2
+        assert first.json() == []
+        time.sleep(2.1)  # nginx counts whole seconds
+        assert [post["title"] for post in site.get("/posts").json()] == ["New"]
+
+    def test_what_is_private_is_not_kept(self, site, ada):
+        for _ in range(3):
+            assert ada.get(f"{site.url}/users/me", timeout=20).json()["username"] == "ada"
+            assert site.get("/users/me").status_code == 401
+            site.get("/readyz")
+        assert asked(site, "/users/me") == 6
+        assert asked(site, "/readyz") >= 3
+
+    def test_a_picture_is_kept(self, site, ada):
+        body = {"title": "x", "content": "x"}
+        post = ada.post(f"{site.url}/posts", json=body, timeout=20).json()
+        files = {"file": pictures.png()}
+        path = f"{site.url}/posts/{post['id']}/images"
+        url = ada.post(path, files=files, timeout=20).json()["url"]
+        answers = [client.get(url, timeout=20) for client in (ada, site.client(), ada)]
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.content for answer in answers}) == 1
+        assert {answer.headers["Cache-Control"] for answer in answers} == {
+            "public, max-age=31536000, immutable"
+        }
+        assert asked(site, "/images/{id}") == 1
+
+    def test_conditions_hold_with_compression_and_without(self, site, ada):
+        body = {"title": "x", "content": "long " * 1000}
+        url = ada.post(f"{site.url}/posts", json=body, timeout=20).headers["Location"]
+        for encoding in ("gzip", "identity"):
+            for client in (ada, site.client()):
+                headers = {"Accept-Encoding": encoding}
+                answer = client.get(url, headers=headers, timeout=20)
+                assert answer.headers.get("Content-Encoding", "identity") == encoding
+                headers |= {"If-None-Match": answer.headers["ETag"]}
+                assert client.get(url, headers=headers, timeout=20).status_code == 304
+            guard = {"If-Match": answer.headers["ETag"]}
+            assert ada.patch(url, json={}, headers=guard, timeout=20).status_code == 200
+        stale = {"If-Match": '"7"'}
+        assert ada.patch(url, json={"title": "y"}, headers=stale, timeout=20).status_code == 412
