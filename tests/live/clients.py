@@ -13,8 +13,8 @@ def sized(usually, in_full):
     return in_full if os.environ.get("LIVE") == "full" else usually
 
 
-def sign_in(url, username):
-    client = requests.Session()
+def sign_in(url, username, client=None):
+    client = client or requests.Session()
     credentials = {"username": username, "password": PASSWORD}
     client.post(f"{url}/signup", json=credentials, timeout=20)
     answer = client.post(f"{url}/signin", json=credentials, timeout=20)

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from asserts import sound
 from conftest import POSTGRES, upgrade
 from live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, listening, needs
+from pysqlite3 import dbapi2 as sqlite
 
 SETTINGS = {
     "POSTING_SECRET_KEY": "only for live tests",
@@ -129,10 +130,22 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.fixture
-def stays_sound(fresh_url: str) -> Iterator[None]:
+def database(fresh_url: str) -> Iterator[sa.Connection]:
+    """A connection to the server's database; what it reads is as of now each time."""
+    engine = (
+        sa.create_engine(fresh_url.replace("postgresql:", "postgresql+psycopg:"))
+        if POSTGRES
+        else sa.create_engine(fresh_url, module=sqlite)  # the service's own library
+    )
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        yield connection
+    engine.dispose()
+
+
+@pytest.fixture
+def stays_sound(database: sa.Connection) -> Iterator[None]:
     """Assert at the end that the server's database holds no orphan and no wrong count."""
     yield
-    engine = sa.create_engine(fresh_url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.connect() as connection:
-        sound(connection)
-    engine.dispose()
+    sound(database)
+    if not POSTGRES:
+        assert database.exec_driver_sql("PRAGMA integrity_check").scalars().all() == ["ok"]

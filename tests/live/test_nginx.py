@@ -7,9 +7,7 @@ import time
 import pictures
 import pytest
 import requests
-from live.clients import PASSWORD
-
-UNKNOWN = "A" * 21
+from live.clients import sign_in
 
 
 @pytest.fixture
@@ -19,16 +17,7 @@ def site(start_site):
 
 @pytest.fixture
 def ada(site):
-    return signed_in(site, "ada")
-
-
-def signed_in(site, username):
-    client = site.client()
-    credentials = {"username": username, "password": PASSWORD}
-    client.post(f"{site.url}/signup", json=credentials, timeout=20)
-    answer = client.post(f"{site.url}/signin", json=credentials, timeout=20)
-    assert answer.status_code == 200, answer.text
-    return client
+    return sign_in(site.url, "ada", site.client())
 
 
 def problem(answer, status):
