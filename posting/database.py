@@ -128,6 +128,7 @@ def _open(app: Flask) -> None:
         if db.engine.dialect.name == "sqlite":
             event.listen(db.engine, "connect", _set_up_sqlite)
             event.listen(db.engine, "begin", _begin_sqlite)
+            event.listen(db.engine, "handle_error", _give_up_if_read_only)
 
 
 def _end_transaction(_: BaseException | None = None) -> None:
@@ -150,6 +151,12 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     default = not (has_request_context() and request.method in SAFE_METHODS)
     writes = connection.get_execution_options().get("writes", default)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _give_up_if_read_only(context: sa.engine.ExceptionContext) -> None:
+    """Open connections anew that could open their file for reading only: it may be writable now."""
+    if "readonly database" in str(context.original_exception):
+        context.is_disconnect = True
 
 
 def begin(*, writes: bool) -> None:

@@ -16,6 +16,7 @@ import requests
 import sqlalchemy as sa
 from asserts import sound
 from conftest import POSTGRES, upgrade
+from live.load import Load
 from live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, listening, needs
 from pysqlite3 import dbapi2 as sqlite
 
@@ -28,11 +29,12 @@ SETTINGS = {
 
 @dataclass
 class Server:
-    """A running server: where it answers, its process, and what it has logged."""
+    """A running server: where it answers, its process, its log, and if its database should too."""
 
     url: str
     process: subprocess.Popen[bytes]
     log: Path
+    database_answers: bool = True
 
 
 def free_port() -> int:
@@ -57,13 +59,13 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Start servers on the fresh database; none may log a traceback, or a locked database."""
     servers: list[Server] = []
 
-    def serve(**environment: Any) -> Server:
+    def serve(*wrapper: str, **environment: Any) -> Server:
         port = free_port()
         log = tmp_path / f"gunicorn-{port}.log"
         settings = SETTINGS | {"POSTING_DATABASE_URL": fresh_url, "PORT": str(port)}
         with log.open("wb") as stderr:
             process = subprocess.Popen(
-                GUNICORN,
+                [*wrapper, *GUNICORN],
                 cwd=ROOT,
                 env=os.environ | settings | environment,
                 stderr=stderr,
@@ -86,26 +88,31 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
         server.process.wait(10)
         log = server.log.read_text()
         assert "Traceback" not in log, log
-        assert "did not answer" not in log, log  # as a database that is locked would not
+        if server.database_answers:  # as one that is locked would not
+            assert "did not answer" not in log, log
 
 
 @pytest.fixture
 def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
-    """Start sites on the fresh database: nginx in front of one or several gunicorns."""
+    """Start sites on the fresh database: nginx in front of a gunicorn, or of several machines'."""
     needs("nginx", "openssl")
     sites: list[Site] = []
 
-    def start(gunicorns: int = 1, **environment: str) -> Site:
+    def start(hosts: int = 1, **environment: str) -> Site:
         ports = free_port(), free_port()
         settings = SETTINGS | {
             "POSTING_DATABASE_URL": fresh_url,
             "POSTING_PUBLIC_URL": f"https://localhost:{ports[1]}",
             "POSTING_PROXY_HOPS": "1",
         }
-        paths = [tmp_path / f"{number}.sock" for number in range(gunicorns)]
+        if hosts == 1:
+            listeners, upstreams = [listening(path := tmp_path / "sock")], [f"unix:{path}"]
+        else:
+            listeners = [listening(("127.0.0.1", free_port())) for _ in range(hosts)]
+            upstreams = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
         site = Site(
-            Nginx(tmp_path, ports, *(f"unix:{path}" for path in paths)),
-            [Gunicorn(tmp_path, listening(path), **settings | environment) for path in paths],
+            Nginx(tmp_path, ports, *upstreams),
+            [Gunicorn(tmp_path, listener, **settings | environment) for listener in listeners],
         )
         sites.append(site)
         site.wait()
@@ -140,6 +147,23 @@ def database(fresh_url: str) -> Iterator[sa.Connection]:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         yield connection
     engine.dispose()
+
+
+@pytest.fixture
+def unharmed(database: sa.Connection, figure: Callable[[str], None]) -> Callable[..., None]:
+    """Assert that of what was acknowledged to a load nothing is lost, and nothing doubled."""
+
+    def check(load: Load, done: str) -> None:
+        missing, doubled = load.missing_and_doubled(database)
+        shown = ", ".join(f"{n:,} times {name}" for name, n in sorted(load.answers.items()))
+        figure(
+            f"{done}: {len(load.acknowledged):,} writes acknowledged, {len(missing)} lost, "
+            f"{len(doubled)} doubled; {shown}; longest {load.longest:.1f} s"
+        )
+        assert len(load.acknowledged) > 10
+        assert (missing, doubled) == (set(), set())
+
+    return check
 
 
 @pytest.fixture

@@ -95,3 +95,12 @@ class Load:
         self.longest = max(self.longest, time.monotonic() - began)
         self.answers[f"{ask.__name__.upper()} {outcome}"] += 1
         return status
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 30) -> float:
+    """Return how long it took until a condition held."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() < began + seconds, "it took too long"
+        time.sleep(0.02)
+    return time.monotonic() - began

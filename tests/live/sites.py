@@ -59,12 +59,12 @@ class Gunicorn:
         self.environment = environment
         self.start()
 
-    def start(self) -> None:
+    def start(self, code: Path = ROOT) -> None:
         descriptor = self.listener.fileno()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", ACTIVATE, str(descriptor), *GUNICORN],
-                cwd=ROOT,
+                cwd=code,
                 env=os.environ | self.environment,
                 stderr=log,
                 pass_fds=[descriptor],
@@ -164,10 +164,12 @@ class Site:
             assert "Traceback" not in gunicorn.log.read_text(), gunicorn.log.read_text()
 
 
-def listening(path: Path) -> socket.socket:
-    """Return a socket at `path`, as `posting.socket` has systemd make it."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
+def listening(address: Path | tuple[str, int]) -> socket.socket:
+    """Return a socket at a path, as `posting.socket` has systemd make it, or at a port."""
+    is_path = isinstance(address, Path)
+    listener = socket.socket(socket.AF_UNIX if is_path else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(str(address) if is_path else address)
     listener.listen(2048)
     return listener
 

@@ -12,7 +12,7 @@ from os import kill
 import pytest
 import requests
 from live.clients import sign_in, sized
-from live.load import Load
+from live.load import Load, wait_until
 
 # What a client sees of a server that dies: nginx tells it, or the answer ends halfway.
 CUT_OFF = {"POST 502", "POST ChunkedEncodingError"}
@@ -28,23 +28,6 @@ def site(start_site):
 @pytest.fixture
 def ada(site):
     return sign_in(site.url, "ada", site.client())
-
-
-@pytest.fixture
-def unharmed(database, figure):
-    """Assert that a load lost nothing that was acknowledged, and wrote nothing twice."""
-
-    def check(load, done):
-        missing, doubled = load.missing_and_doubled(database)
-        shown = ", ".join(f"{n:,} times {name}" for name, n in sorted(load.answers.items()))
-        figure(
-            f"{done}: {len(load.acknowledged):,} writes acknowledged, {len(missing)} lost, "
-            f"{len(doubled)} doubled; {shown}; longest {load.longest:.1f} s"
-        )
-        assert len(load.acknowledged) > 10
-        assert (missing, doubled) == (set(), set())
-
-    return check
 
 
 def test_reloads_and_restarts_fail_nobody(site, ada, unharmed):
@@ -146,10 +129,3 @@ def test_all_workers_are_in_the_figures(serve):
         assert set(pool.map(ask, range(200))) == {200}
     assert counted() == 200
     assert counted() == 200
-
-
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.02)

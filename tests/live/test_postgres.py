@@ -1,0 +1,79 @@
+"""A Postgres of the test's own, which is restarted under load."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+from conftest import POSTGRES, upgrade
+from live.clients import sign_in, sized
+from live.conftest import free_port
+from live.load import Load, wait_until
+
+pytestmark = pytest.mark.skipif(not POSTGRES, reason="restarts Postgres")
+PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+class Postgres:
+    """A server in a folder of its own, run by somebody who is not root."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        if os.getuid() == 0:
+            shutil.chown(folder, "postgres")
+        self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8")
+        options = f"port={self.port}\nlisten_addresses='127.0.0.1'\nunix_socket_directories=''\n"
+        with (folder / "postgresql.conf").open("a") as settings:
+            settings.write(options)
+        self.ctl("start")
+
+    def ctl(self, *words: str) -> None:
+        self._run("pg_ctl", "--wait", f"--log={self.folder}/log", *words)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        as_user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
+        command = [*as_user, PROGRAMS[-1] / program, f"--pgdata={self.folder}", *arguments]
+        subprocess.run(command, cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def postgres():
+    if not PROGRAMS and "CI" not in os.environ:
+        pytest.skip("needs Debian's package postgresql")
+    with tempfile.TemporaryDirectory() as folder:
+        server = Postgres(Path(folder))
+        yield server
+        server.ctl("stop", "--mode=immediate")
+
+
+@pytest.fixture
+def fresh_url(postgres):
+    upgrade(postgres.url)
+    return postgres.url
+
+
+def test_restarts_are_only_503s_and_soon_over(start_site, postgres, unharmed, database):
+    rounds = sized(3, 10)
+    site = start_site(WEB_CONCURRENCY="2")
+    ada = sign_in(site.url, "ada", site.client())
+    took = []
+    with Load(site.url, ada) as load:
+        for number in range(rounds):
+            time.sleep(0.5)
+            postgres.ctl("restart", "--mode=immediate" if number % 2 else "--mode=fast")
+            done = len(load.acknowledged)
+            took.append(wait_until(lambda: len(load.acknowledged) > done + 8))  # noqa: B023
+    # The restarts have ended the connection that the test began with.
+    with psycopg.connect(postgres.url) as connection:
+        assert connection.execute("SELECT count(*) FROM posts").fetchone() == (
+            len(load.acknowledged),
+        )
+    database.invalidate()
+    unharmed(load, f"{rounds} restarts of Postgres, writing again after {max(took):.2f} s at most")
+    assert set(load.failures) <= {"POST 503"}
+    assert max(took) < 2

@@ -1,0 +1,121 @@
+"""Two machines: two gunicorns that share a Postgres, and one nginx in front of them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+import requests
+from conftest import POSTGRES
+from live.clients import PASSWORD, sign_in
+from live.load import Load, wait_until
+from live.sites import ROOT
+
+pytestmark = [
+    pytest.mark.skipif(not POSTGRES, reason="two machines need Postgres"),
+    pytest.mark.usefixtures("stays_sound"),
+]
+COOKIE = "__Host-session"
+NEXT_VERSION = '''
+"""What a later version might add."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "next", "{newest}"
+
+
+def upgrade() -> None:
+    op.add_column("users", sa.Column("pronouns", sa.String(32)))
+    op.create_table("likes", sa.Column("id", sa.String(21), primary_key=True))
+'''
+
+
+@pytest.fixture
+def site(start_site):
+    return start_site(hosts=2, WEB_CONCURRENCY="1", POSTING_RATE_LIMITS="on", **LIMITS)
+
+
+LIMITS = {"POSTING_LIMIT_POSTS": "10/hour"}
+
+
+@pytest.fixture
+def hosts(site):
+    """Ask one of the hosts, past nginx, as somebody who may be signed in."""
+
+    def ask(host, method, path, token="", **body):
+        _, port = site.gunicorns[host].listener.getsockname()
+        headers = {"Cookie": f"{COOKIE}={token}"} if token else {}
+        url = f"http://127.0.0.1:{port}{path}"
+        return requests.request(method, url, headers=headers, timeout=20, **body)
+
+    return ask
+
+
+def test_who_signs_in_on_one_is_known_on_the_other(site, hosts):
+    ada = {"username": "ada", "password": PASSWORD}
+    assert hosts(0, "POST", "/signup", json=ada).status_code == 201
+    token = hosts(1, "POST", "/signin", json=ada).cookies[COOKIE]
+    assert [hosts(host, "GET", "/users/me", token).status_code for host in (0, 1)] == [200, 200]
+    assert hosts(0, "POST", "/signout", token).status_code == 204
+    assert [hosts(host, "GET", "/users/me", token).status_code for host in (0, 1)] == [401, 401]
+
+
+def test_limits_and_cursors_are_shared(site, hosts):
+    token = sign_in(site.url, "ada", site.client()).cookies[COOKIE]
+    body = {"title": "x", "content": "x"}
+    answers = [hosts(n % 2, "POST", "/posts", token, json=body).status_code for n in range(24)]
+    assert Counter(answers) == {201: 10, 429: 14}
+    link = hosts(0, "GET", "/posts?limit=4").links["next"]["url"]
+    second = hosts(1, "GET", link.removeprefix(site.url)).json()
+    assert len(second) == 4
+
+
+def test_a_host_that_dies_fails_no_read(start_site, unharmed):
+    site = start_site(hosts=2, WEB_CONCURRENCY="2")
+    ada = sign_in(site.url, "ada", site.client())
+    dying = site.gunicorns[1]
+    with Load(site.url, ada, writers=4, readers=4) as load:
+        wait_until(lambda: len(load.acknowledged) > 50)
+        dying.kill()
+        dying.listener.close()
+        survived = len(load.acknowledged)
+        wait_until(lambda: len(load.acknowledged) > survived + 50)
+    unharmed(load, "one of two hosts killed under load")
+    assert set(load.failures) <= {"POST 502", "POST ChunkedEncodingError"}
+
+
+def test_the_old_version_serves_while_the_next_migrates(start_site, tmp_path, unharmed):
+    """And then each host is restarted with the new code."""
+    site = start_site(hosts=2, WEB_CONCURRENCY="2")
+    ada = sign_in(site.url, "ada", site.client())
+    code = next_version(tmp_path / "next")
+    with Load(site.url, ada, writers=4, readers=4) as load:
+        wait_until(lambda: len(load.acknowledged) > 50)
+        environment = os.environ | site.gunicorns[0].environment
+        upgrade = [sys.executable, "-m", "flask", "--app", "wsgi", "db", "upgrade"]
+        subprocess.run(upgrade, cwd=code, env=environment, check=True, capture_output=True)
+        migrated = len(load.acknowledged)
+        wait_until(lambda: len(load.acknowledged) > migrated + 50)
+        for gunicorn in site.gunicorns:
+            gunicorn.stop()
+            gunicorn.start(code)
+            wait_until(gunicorn.workers)
+        restarted = len(load.acknowledged)
+        wait_until(lambda: len(load.acknowledged) > restarted + 50)
+        assert site.get("/readyz").status_code == 200
+    unharmed(load, "migrated and restarted under load")
+    assert load.failures == {}
+
+
+def next_version(folder):
+    """Return a copy of the code that has one more version of the schema."""
+    shutil.copytree(ROOT / "posting", folder / "posting")
+    shutil.copytree(ROOT / "deploy", folder / "deploy")
+    shutil.copy(ROOT / "wsgi.py", folder)
+    versions = folder / "posting" / "migrations" / "versions"
+    newest = max(path.stem[:4] for path in versions.glob("0*.py"))
+    (versions / "next.py").write_text(NEXT_VERSION.format(newest=newest))
+    return folder
