@@ -1,7 +1,8 @@
 """The database: the declarative base, its types, and what each connection is told."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -165,6 +166,37 @@ def begin(*, writes: bool) -> None:
     Without this call it begins at the first query, and writes unless the request is GET or HEAD.
     """
     db.session.connection(execution_options={"writes": writes})
+
+
+@contextmanager
+def snapshot() -> Iterator[sa.Connection]:
+    """Yield a connection that reads all as it is at one moment, while others write."""
+    options: dict[str, Any] = (
+        {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        if db.engine.dialect.name == "postgresql"
+        else {"writes": False}
+    )
+    with db.engine.connect().execution_options(**options) as connection, connection.begin():
+        _lift_time_limits(connection)
+        yield connection
+
+
+@contextmanager
+def alone() -> Iterator[sa.Connection]:
+    """Yield a connection in one transaction, in which nobody else writes to any table."""
+    with db.engine.begin() as connection:
+        _lift_time_limits(connection)
+        if db.engine.dialect.name == "postgresql":  # SQLite's write lock is on everything
+            tables = ", ".join(db.metadata.tables)
+            connection.exec_driver_sql(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
+        yield connection
+
+
+def _lift_time_limits(connection: sa.Connection) -> None:
+    """Lift the limits that are meant for requests; the wait for a lock keeps its own."""
+    if connection.dialect.name == "postgresql":
+        for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
+            connection.exec_driver_sql(f"SET LOCAL {name} = 0")
 
 
 def violated_constraint(error: sa.exc.IntegrityError) -> str:

@@ -9,9 +9,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FLOORS = (  # a module may import what stands on its own floor or below
     {"config", "database"},
-    {"models", "secret_key"},
+    {"models", "secret_key", "columns"},
     {"schemas", "migrations", "logs"},
-    {"protocol", "sessions", "locked", "deletion", "moderation", "pictures", "demo"},
+    {"protocol", "sessions", "locked", "deletion", "moderation", "pictures", "demo", "archive"},
     {"cli", "blueprints"},
     {"posting"},
 )

@@ -1,0 +1,293 @@
+"""All rows of all tables as one file, and back. docs/archive.md describes the file.
+
+Nothing but the rows decides what is in it, so that two databases with the same rows give the same
+archive, whatever their engines.
+"""
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, Any
+
+import click
+import sqlalchemy as sa
+
+from posting.columns import form_of
+from posting.database import alone, db, snapshot
+from posting.migrations import newest
+
+FORMAT = "posting archive"
+VERSION = 1
+COMPRESSION = 6
+ROWS_READ_AT_ONCE = 100
+BATCH_ROWS = 1000
+BATCH_BYTES = 4 * 2**20
+LONGEST_HEADER = 64 * 2**10
+LONGEST_LINE = 16 * 2**20
+LONGEST_LINE_WITH_BYTES = 512 * 2**20  # settings permit images of 256 MiB, which are 342 in base64
+REFUSALS = (sa.exc.IntegrityError, sa.exc.DataError)
+
+Counts = dict[str, int]
+Row = dict[str, Any]
+
+
+class ArchiveError(click.ClickException):
+    """An archive cannot be written or read, and nothing has changed; the message says why."""
+
+
+def write(path: Path, *, replace: bool) -> Counts:
+    """Write all rows into a file that appears at `path` when it is whole; return their numbers.
+
+    Errors: ArchiveError, also if there is such a file already, unless it is to be replaced.
+    """
+    with _plain_errors(path), snapshot() as connection:
+        if path.exists() and not (replace and path.is_file()):
+            raise ArchiveError(f"{path} exists already. Name another file, or add --force.")
+        counts = {table.name: _count(connection, table) for table in db.metadata.sorted_tables}
+        header = {"format": FORMAT, "version": VERSION, "schema": newest(), "rows": counts}
+        with (
+            _appearing(path) as file,
+            gzip.GzipFile("", "wb", COMPRESSION, file, mtime=0) as archive,
+            click.progressbar(length=sum(counts.values()), label="Exporting") as bar,
+        ):
+            archive.write(_line(header))
+            for table in db.metadata.sorted_tables:
+                for row in _stored(connection, table):
+                    archive.write(_line({"table": table.name, "row": row}))
+                    bar.update(1)
+    return counts
+
+
+def read(path: Path) -> Counts:
+    """Insert all rows of the archive at `path` into the empty database; return their numbers.
+
+    Errors: ArchiveError, also if the database is not empty.
+    """
+    with _plain_errors(path), gzip.open(path) as file:
+        lines = Lines(path, file)
+        counts: Counts = lines.next(LONGEST_HEADER, _read_header)
+        with alone() as connection:
+            _ensure_empty(connection)
+            with click.progressbar(length=sum(counts.values()), label="Importing") as bar:
+                for name, count in counts.items():
+                    table = db.metadata.tables[name]
+                    for batch in _batches(lines, table, count):
+                        _insert(connection, table, batch, lines)
+                        bar.update(len(batch))
+            lines.ensure_end()
+    return counts
+
+
+def spoken(counts: Counts) -> str:
+    """Return how many rows there are in words."""
+    parts = [f"{count:,} {table.replace('_', ' ')}" for table, count in counts.items() if count]
+    return ", ".join(parts) or "no rows"
+
+
+class Lines:
+    """The lines of an archive, one at a time; what is wrong with one is told with its number."""
+
+    def __init__(self, path: Path, file: gzip.GzipFile) -> None:
+        self.path = path
+        self.file = file
+        self.number = 0
+
+    def next(self, longest: int, read: Callable[[Any], Any]) -> Any:
+        """Return what `read` makes of the next line, of at most so many bytes.
+
+        Errors: ArchiveError; `read` raises ValueError for what it does not take.
+        """
+        self.number += 1
+        try:
+            line = self._unpack(self.file.readline, longest + 1)
+            if not line:
+                raise ValueError("the file ends before it")
+            if len(line) > longest:
+                raise ValueError(f"longer than {longest:,} bytes")
+            return read(_parse(line))
+        except ValueError as error:
+            raise self.error(str(error)) from None
+
+    def ensure_end(self) -> None:
+        """Make sure that all was read, and read right. Errors: ArchiveError."""
+        self.number += 1
+        if self._unpack(self.file.read, 1):
+            raise self.error("more than line 1 counts")
+
+    def error(self, what: str, number: int | None = None) -> ArchiveError:
+        """Return what to raise for the last line, or for one before it."""
+        return ArchiveError(f"{self.path}, line {number or self.number}: {what}.")
+
+    def _unpack(self, read: Callable[[int], bytes], size: int) -> bytes:
+        try:
+            return read(size)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise self.error(f"damaged, or not packed by gzip ({error})") from None
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    """Raise ArchiveError when the file or the database fails."""
+    try:
+        yield
+    except OSError as error:
+        raise ArchiveError(f"{path}: {error.strerror or error}.") from None
+    except sa.exc.SQLAlchemyError as error:
+        raise ArchiveError(
+            f"The database did not answer ({_reason(error)}). "
+            "Check that it is up, has room, and that nothing else writes."
+        ) from None
+
+
+def _reason(error: sa.exc.SQLAlchemyError) -> str:
+    """Return the first line: Postgres shows the row, and with it perhaps a hash, in the next."""
+    return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+
+
+@contextmanager
+def _appearing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file for its owner alone, which appears at `path` when it is whole and on disk."""
+    with NamedTemporaryFile(dir=path.parent, prefix=".export-", delete=False) as draft:
+        try:
+            yield draft
+            draft.flush()
+            os.fsync(draft.fileno())
+            os.replace(draft.name, path)
+        except BaseException:
+            os.unlink(draft.name)
+            raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _line(value: Any) -> bytes:
+    """Return one line of JSON, in ASCII: no text has anything in it that may end a line."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _parse(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode())
+    except (ValueError, RecursionError):
+        raise ValueError("not JSON in UTF-8") from None
+
+
+def _count(connection: sa.Connection, table: sa.Table) -> int:
+    return connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+
+
+def _stored(connection: sa.Connection, table: sa.Table) -> Iterator[Row]:
+    """Yield the rows of a table as they are written."""
+    writers = [(column.name, form_of(column).write) for column in table.columns]
+    statement = sa.select(table).order_by(*_order(connection, table))
+    at_once = 1 if _has_bytes(table) else ROWS_READ_AT_ONCE
+    for row in connection.execute(statement, execution_options={"yield_per": at_once}):
+        yield {name: write(value) for (name, write), value in zip(writers, row, strict=True)}
+
+
+def _order(connection: sa.Connection, table: sa.Table) -> list[sa.ColumnElement[Any]]:
+    """Return an order that is the same on both engines, and in which rows follow their parents."""
+    by_byte = "BINARY" if connection.dialect.name == "sqlite" else "C"
+    order: list[sa.ColumnElement[Any]] = [
+        sa.collate(column, by_byte) if isinstance(column.type, sa.String) else column
+        for column in table.primary_key
+    ]
+    if any(key.column.table is table for key in table.foreign_keys):
+        order.insert(0, table.c.created_at)
+    return order
+
+
+def _has_bytes(table: sa.Table) -> bool:
+    return any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
+
+
+def _read_header(header: Any) -> Counts:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError("not the header of a Posting archive")
+    if header.get("version") != VERSION:
+        raise ValueError(f"another version of the format than {VERSION}, which is read here")
+    if header.get("schema") != newest():
+        raise ValueError(
+            f"schema {header.get('schema')!r}, but this installation has {newest()!r}. "
+            "Bring both to the same release, run flask db upgrade there, and export again"
+        )
+    counts = header.get("rows")
+    if (
+        not isinstance(counts, dict)
+        or counts.keys() != db.metadata.tables.keys()
+        or not all(type(count) is int and 0 <= count < 2**63 for count in counts.values())
+    ):
+        raise ValueError("not a count of the rows of each table")
+    return counts
+
+
+def _ensure_empty(connection: sa.Connection) -> None:
+    for table in db.metadata.sorted_tables:
+        if connection.execute(sa.select(sa.exists().select_from(table))).scalar_one():
+            raise ArchiveError(
+                f"The database is not empty: table {table.name} has rows. "
+                "Name a new one with POSTING_DATABASE_URL."
+            )
+
+
+def _batches(lines: Lines, table: sa.Table, count: int) -> Iterator[list[Row]]:
+    """Yield the next rows, which are all of one table, as many at once as are not too large."""
+    longest = LONGEST_LINE_WITH_BYTES if _has_bytes(table) else LONGEST_LINE
+    read = _row_reader(table)
+    batch: list[Row] = []
+    start = lines.file.tell()
+    for _ in range(count):
+        batch.append(lines.next(longest, read))
+        if len(batch) == BATCH_ROWS or lines.file.tell() - start >= BATCH_BYTES:
+            yield batch
+            batch, start = [], lines.file.tell()
+    if batch:
+        yield batch
+
+
+def _row_reader(table: sa.Table) -> Callable[[Any], Row]:
+    readers = {column.name: form_of(column).read for column in table.columns}
+
+    def read(line: Any) -> Row:
+        if not isinstance(line, dict) or line.keys() != {"table", "row"}:
+            raise ValueError('not of the form {"table": …, "row": {…}}')
+        if line["table"] != table.name:
+            raise ValueError(f"not a row of {table.name}, of which line 1 counts more")
+        row = line["row"]
+        if not isinstance(row, dict) or row.keys() != readers.keys():
+            raise ValueError(f"not the columns of {table.name}, which are {', '.join(readers)}")
+        for name, read_value in readers.items():
+            try:
+                row[name] = read_value(row[name])
+            except ValueError as rule:
+                raise ValueError(f"{table.name}.{name} {rule}") from None
+        return row
+
+    return read
+
+
+def _insert(connection: sa.Connection, table: sa.Table, batch: list[Row], lines: Lines) -> None:
+    """Insert the rows of the last lines. Error: ArchiveError for what breaks a constraint."""
+    statement = sa.insert(table)
+    # Not in a `with`, which would hide that a disk is full: SQLite then undoes the savepoint too.
+    savepoint = connection.begin_nested()
+    try:
+        connection.execute(statement, batch)
+    except REFUSALS:
+        savepoint.rollback()
+        # Only one by one do they tell which of them it was.
+        for number, row in enumerate(batch, lines.number - len(batch) + 1):
+            try:
+                connection.execute(statement, row)
+            except REFUSALS as error:
+                raise lines.error(f"refused by the database ({_reason(error)})", number) from None
+        raise
+    savepoint.commit()

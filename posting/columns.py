@@ -1,0 +1,118 @@
+"""Values of columns in JSON: written without loss, and read so that both databases take them.
+
+SQLite stores texts that are too long, and whole numbers where text belongs; Postgres does not. So
+what is read here is checked for what no constraint of SQLite's checks.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.database import UtcDateTime
+
+DEEPEST_JSON = 100
+
+
+@dataclass(frozen=True)
+class Form:
+    """How values are written; `read` undoes it, or raises ValueError with the rule."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def form_of(column: sa.Column[Any]) -> Form:
+    """Return the form of a column's values. Error: KeyError for a type that has no form yet."""
+    form = FORMS[type(column.type)]
+    longest = getattr(column.type, "length", None)
+
+    def write(value: Any) -> Any:
+        return None if value is None else form.write(value)
+
+    def read(value: Any) -> Any:
+        if value is None:
+            if not column.nullable:
+                raise ValueError("must not be null")
+            return None
+        found = form.read(value)
+        if longest is not None and len(found) > longest:
+            raise ValueError(f"must have at most {longest} characters")
+        return found
+
+    return Form(write, read)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value):
+        raise ValueError("must be text, without U+0000 and lone surrogates")
+    return value
+
+
+def _read_whole_number(value: Any) -> int:
+    if type(value) is not int or not -(2**31) <= value < 2**31:
+        raise ValueError("must be a whole number of 32 bits")
+    return value
+
+
+def _write_moment(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+def _read_moment(value: Any) -> datetime:
+    rule = "must be a moment such as 2026-11-21T09:30:00.125Z"
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError(rule) from None
+    if moment.tzinfo is not UTC or _write_moment(moment) != value:
+        raise ValueError(rule)
+    return moment
+
+
+def _write_bytes(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _read_bytes(value: Any) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        raise ValueError("must be base64") from None
+
+
+def _read_json(value: Any) -> Any:
+    if _is_deeper(value, DEEPEST_JSON):
+        raise ValueError(f"must not be nested more than {DEEPEST_JSON} deep")
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ValueError("must not hold a number that is not finite") from None
+    return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper(each, levels - 1) for each in inner)
+
+
+TEXT = Form(_same, _read_text)
+FORMS = {
+    sa.String: TEXT,
+    sa.Text: TEXT,
+    sa.Integer: Form(_same, _read_whole_number),
+    sa.LargeBinary: Form(_write_bytes, _read_bytes),
+    sa.JSON: Form(_same, _read_json),
+    UtcDateTime: Form(_write_moment, _read_moment),
+}
