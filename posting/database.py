@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import nanoid
@@ -128,6 +129,19 @@ def _open(app: Flask) -> None:
         if db.engine.dialect.name == "sqlite":
             event.listen(db.engine, "connect", _set_up_sqlite)
             event.listen(db.engine, "begin", _begin_sqlite)
+
+
+def in_memory() -> bool:
+    """Tell whether the app's database ends with the app."""
+    return isinstance(db.engine.pool, sa.StaticPool)
+
+
+def sqlite_file() -> Path | None:
+    """Return the file of the app's database; None if that is in memory, or on Postgres."""
+    if db.engine.dialect.name != "sqlite" or in_memory():
+        return None
+    name = str(db.engine.url.database)
+    return Path(name.removeprefix("file:")).resolve()  # a URL with uri=true has that prefix
 
 
 def _end_transaction(_: BaseException | None = None) -> None:

@@ -11,7 +11,7 @@ FLOORS = (  # a module may import what stands on its own floor or below
     {"config", "database"},
     {"models", "secret_key"},
     {"schemas", "migrations", "logs"},
-    {"protocol", "sessions", "locked", "deletion", "moderation", "pictures", "demo"},
+    {"protocol", "sessions", "locked", "deletion", "moderation", "pictures", "demo", "backup"},
     {"cli", "blueprints"},
     {"posting"},
 )

@@ -109,7 +109,14 @@ def test_wrong_arguments_are_told(flask, arguments):
 
 @pytest.mark.parametrize(
     "command",
-    [["demo"], ["users", "promote"], ["users", "demote"], ["users", "reset-password"]],
+    [
+        ["demo"],
+        ["backup"],
+        ["restore"],
+        ["users", "promote"],
+        ["users", "demote"],
+        ["users", "reset-password"],
+    ],
 )
 def test_help_shows_an_example(flask, command):
     code, output = flask(*command, "--help")

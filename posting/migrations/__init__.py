@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from flask import Flask
 
 from posting.config import StartError
-from posting.database import db
+from posting.database import db, in_memory
 
 FOLDER = Path(__file__).parent
 VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
@@ -24,6 +24,12 @@ UPGRADE_LOCK = 7_067_873_716  # any number that nothing else on the Postgres ser
 def newest() -> str | None:
     """Return the revision that this code needs."""
     return ScriptDirectory(str(FOLDER)).get_current_head()
+
+
+@cache
+def known() -> frozenset[str]:
+    """Return all revisions that this code knows, each of which it can upgrade."""
+    return frozenset(each.revision for each in ScriptDirectory(str(FOLDER)).walk_revisions())
 
 
 def is_current() -> bool:
@@ -57,7 +63,7 @@ def ensure_current() -> None:
         raise _unusable(error) from None
     finally:
         db.session.remove()
-        if not _in_memory():
+        if not in_memory():
             db.engine.dispose()  # workers that are forked later must not share a connection
 
 
@@ -77,10 +83,6 @@ def _connect(engine: sa.Engine) -> sa.Connection:
         raise _unusable(error) from None
 
 
-def _in_memory() -> bool:
-    return isinstance(db.engine.pool, sa.StaticPool)
-
-
 def _ensure_current() -> None:
     if is_current():
         return
@@ -88,7 +90,7 @@ def _ensure_current() -> None:
     db.session.remove()
     if db.engine.dialect.name != "sqlite" or not is_new:
         raise StartError("The database schema is not current. Run: flask db upgrade")
-    if _in_memory():
+    if in_memory():
         _create_all()
     else:
         flask_migrate.upgrade()
