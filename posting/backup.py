@@ -15,7 +15,7 @@ import click
 import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.database import db, in_memory, now, sqlite_file
+from posting.database import db, in_memory, now, reason, sqlite_file
 from posting.migrations import VERSIONS, known, newest
 
 BUSY = {5, 6}  # SQLITE_BUSY and SQLITE_LOCKED
@@ -109,8 +109,10 @@ def _told(failure: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise BackupError(f"{failure} ({error.strerror}).") from None
-    except (sqlite.Error, sa.exc.DBAPIError) as error:
-        raise BackupError(f"{failure} ({getattr(error, 'orig', error)}).") from None
+    except sqlite.Error as error:
+        raise BackupError(f"{failure} ({error}).") from None
+    except sa.exc.SQLAlchemyError as error:
+        raise BackupError(f"{failure} ({reason(error)}).") from None
 
 
 @contextmanager

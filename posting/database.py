@@ -33,14 +33,12 @@ SQLITE_PRAGMAS = (
     "mmap_size=0",
     "trusted_schema=OFF",
 )
-POSTGRES_OPTIONS = " ".join(
-    f"-c {name}={milliseconds}"
-    for name, milliseconds in {
-        "statement_timeout": 30_000,
-        "lock_timeout": 5_000,
-        "idle_in_transaction_session_timeout": 60_000,
-    }.items()
-)
+POSTGRES_TIMEOUTS = {  # in milliseconds
+    "statement_timeout": 30_000,
+    "lock_timeout": 5_000,
+    "idle_in_transaction_session_timeout": 60_000,
+}
+POSTGRES_OPTIONS = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMEOUTS.items())
 
 
 class UtcDateTime(sa.TypeDecorator[datetime]):
@@ -172,6 +170,11 @@ def begin(*, writes: bool) -> None:
     Without this call it begins at the first query, and writes unless the request is GET or HEAD.
     """
     db.session.connection(execution_options={"writes": writes})
+
+
+def reason(error: sa.exc.SQLAlchemyError) -> str:
+    """Return in one line what the database says is wrong."""
+    return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
 
 
 def violated_constraint(error: sa.exc.IntegrityError) -> str:

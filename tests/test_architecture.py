@@ -11,7 +11,17 @@ FLOORS = (  # a module may import what stands on its own floor or below
     {"config", "database"},
     {"models", "secret_key"},
     {"schemas", "migrations", "logs"},
-    {"protocol", "sessions", "locked", "deletion", "moderation", "pictures", "demo", "backup"},
+    {
+        "protocol",
+        "sessions",
+        "locked",
+        "deletion",
+        "moderation",
+        "pictures",
+        "demo",
+        "backup",
+        "doctor",
+    },
     {"cli", "blueprints"},
     {"posting"},
 )

@@ -226,9 +226,10 @@ class TestRestore:
         stale = elsewhere.file.with_name("posting.db-wal")
         stale.write_bytes(b"of a database that is gone")
         assert flask("restore", str(copy), on=elsewhere)[0] == 0
+        assert not stale.exists()
+        assert self.kept(elsewhere.file).read_bytes() == b"of a database that is gone"
         assert rows(elsewhere.file) == rows(copy)
         assert stat.S_IMODE(elsewhere.file.stat().st_mode) == 0o600
-        assert not stale.exists()
 
     def test_those_who_are_reading_go_on_and_then_write(self, app, flask, alice, copy, database):
         alice.post_titled("Another")

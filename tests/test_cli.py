@@ -113,6 +113,7 @@ def test_wrong_arguments_are_told(flask, arguments):
         ["demo"],
         ["backup"],
         ["restore"],
+        ["doctor"],
         ["users", "promote"],
         ["users", "demote"],
         ["users", "reset-password"],

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from posting.cli import backup, demo, moderation, users
+from posting.cli import backup, demo, doctor, moderation, users
 
 
 def init_app(app: Flask) -> None:
@@ -12,5 +12,6 @@ def init_app(app: Flask) -> None:
         demo.fill_with_demo,
         backup.back_up,
         backup.restore,
+        doctor.examine,
     ):
         app.cli.add_command(command)

@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from flask import Flask
 
 from posting.config import StartError
-from posting.database import db, in_memory
+from posting.database import db, in_memory, reason
 
 FOLDER = Path(__file__).parent
 VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
@@ -32,11 +32,16 @@ def known() -> frozenset[str]:
     return frozenset(each.revision for each in ScriptDirectory(str(FOLDER)).walk_revisions())
 
 
+def revisions(connection: sa.Connection) -> list[str]:
+    """Return the revision that a database is at, alone in a list; none before its first upgrade."""
+    if not sa.inspect(connection).has_table(VERSIONS.name):
+        return []
+    return list(connection.scalars(sa.select(VERSIONS.c.version_num)))
+
+
 def is_current() -> bool:
-    """Tell whether the database is at that revision. Error: as any query when it is away."""
-    if not sa.inspect(db.session.connection()).has_table(VERSIONS.name):
-        return False
-    return db.session.scalars(sa.select(VERSIONS.c.version_num)).all() == [newest()]
+    """Tell whether the database is as this code needs it. Error: as any query when it is away."""
+    return revisions(db.session.connection()) == [newest()]
 
 
 def init_app(app: Flask) -> None:
@@ -68,10 +73,9 @@ def ensure_current() -> None:
 
 
 def _unusable(error: sa.exc.SQLAlchemyError) -> StartError:
-    reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
     url = db.engine.url.render_as_string(hide_password=True)
     return StartError(
-        f"The database {url} cannot be used ({reason}). "
+        f"The database {url} cannot be used ({reason(error)}). "
         "Check POSTING_DATABASE_URL and that the database is up."
     )
 
