@@ -18,7 +18,7 @@ import click
 import sqlalchemy as sa
 
 from posting.columns import form_of
-from posting.database import alone, db, snapshot
+from posting.database import alone, db, reason, snapshot
 from posting.migrations import newest
 
 FORMAT = "posting archive"
@@ -139,14 +139,9 @@ def _plain_errors(path: Path) -> Iterator[None]:
         raise ArchiveError(f"{path}: {error.strerror or error}.") from None
     except sa.exc.SQLAlchemyError as error:
         raise ArchiveError(
-            f"The database did not answer ({_reason(error)}). "
+            f"The database did not answer ({reason(error)}). "
             "Check that it is up, has room, and that nothing else writes."
         ) from None
-
-
-def _reason(error: sa.exc.SQLAlchemyError) -> str:
-    """Return the first line: Postgres shows the row, and with it perhaps a hash, in the next."""
-    return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
 
 
 @contextmanager
@@ -288,6 +283,6 @@ def _insert(connection: sa.Connection, table: sa.Table, batch: list[Row], lines:
             try:
                 connection.execute(statement, row)
             except REFUSALS as error:
-                raise lines.error(f"refused by the database ({_reason(error)})", number) from None
+                raise lines.error(f"refused by the database ({reason(error)})", number) from None
         raise
     savepoint.commit()

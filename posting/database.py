@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import nanoid
@@ -33,14 +34,12 @@ SQLITE_PRAGMAS = (
     "mmap_size=0",
     "trusted_schema=OFF",
 )
-POSTGRES_OPTIONS = " ".join(
-    f"-c {name}={milliseconds}"
-    for name, milliseconds in {
-        "statement_timeout": 30_000,
-        "lock_timeout": 5_000,
-        "idle_in_transaction_session_timeout": 60_000,
-    }.items()
-)
+POSTGRES_TIMEOUTS = {  # in milliseconds
+    "statement_timeout": 30_000,
+    "lock_timeout": 5_000,
+    "idle_in_transaction_session_timeout": 60_000,
+}
+POSTGRES_OPTIONS = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMEOUTS.items())
 
 
 class UtcDateTime(sa.TypeDecorator[datetime]):
@@ -132,6 +131,19 @@ def _open(app: Flask) -> None:
             event.listen(db.engine, "handle_error", _give_up_if_read_only)
 
 
+def in_memory() -> bool:
+    """Tell whether the app's database ends with the app."""
+    return isinstance(db.engine.pool, sa.StaticPool)
+
+
+def sqlite_file() -> Path | None:
+    """Return the file of the app's database; None if that is in memory, or on Postgres."""
+    if db.engine.dialect.name != "sqlite" or in_memory():
+        return None
+    name = str(db.engine.url.database)
+    return Path(name.removeprefix("file:")).resolve()  # a URL with uri=true has that prefix
+
+
 def _end_transaction(_: BaseException | None = None) -> None:
     """Give each request its own transaction, also within a test's longer-lived app context."""
     if db.session.registry.has():
@@ -197,6 +209,11 @@ def _lift_time_limits(connection: sa.Connection) -> None:
     if connection.dialect.name == "postgresql":
         for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
             connection.exec_driver_sql(f"SET LOCAL {name} = 0")
+
+
+def reason(error: sa.exc.SQLAlchemyError) -> str:
+    """Return in one line what the database says is wrong; in others Postgres shows the row."""
+    return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
 
 
 def violated_constraint(error: sa.exc.IntegrityError) -> str:

@@ -12,14 +12,16 @@ LEAST_LENGTH = 16
 
 
 def init_app(app: Flask) -> None:
-    """Find the app's key. Error: StartError if there is no good one."""
+    """Find the app's key, and tell its file if it has one. Error: StartError if none is good."""
     key = app.config["SECRET_KEY"]
     if path := app.config["SECRET_KEY_FILE"]:
         key = _read(Path(path))
     elif not key and app.testing:
         key = secrets.token_urlsafe(32)
     elif not key:
-        key = _made_once(Path(app.instance_path) / "secret_key")
+        made = Path(app.instance_path) / "secret_key"
+        key = _made_once(made)
+        app.config["SECRET_KEY_FILE"] = str(made)
     for each in (key, *app.config["SECRET_KEY_FALLBACKS"]):
         if len(each) < LEAST_LENGTH:
             raise StartError(

@@ -205,8 +205,8 @@ def make_app(app: Flask, database_url: str) -> Iterator[Callable[..., Flask]]:
 def flask(app: Flask) -> Callable[..., tuple[int, str]]:
     """Run a `flask` command; return its exit code and what it says, or what is wrong."""
 
-    def flask(*arguments: str, input: str | None = None) -> tuple[int, str]:
-        result = app.test_cli_runner().invoke(args=arguments, input=input)
+    def flask(*arguments: str, input: str | None = None, on: Flask = app) -> tuple[int, str]:
+        result = on.test_cli_runner().invoke(args=arguments, input=input)
         assert result.exception is None or isinstance(result.exception, SystemExit)
         return result.exit_code, result.stdout or result.stderr
 

@@ -17,7 +17,7 @@ from posting import config
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-OWN_COMMANDS = {"demo", "export", "import", "moderation", "users"}
+OWN_COMMANDS = {"backup", "demo", "doctor", "export", "import", "moderation", "restore", "users"}
 
 
 def table_rows(text):

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from posting.cli import archive, demo, moderation, users
+from posting.cli import archive, backup, demo, doctor, moderation, users
 
 
 def init_app(app: Flask) -> None:
@@ -12,5 +12,8 @@ def init_app(app: Flask) -> None:
         demo.fill_with_demo,
         archive.export_archive,
         archive.import_archive,
+        backup.back_up,
+        backup.restore,
+        doctor.examine,
     ):
         app.cli.add_command(command)

@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from flask import Flask
 
 from posting.config import StartError
-from posting.database import db
+from posting.database import db, in_memory, reason
 
 FOLDER = Path(__file__).parent
 VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
@@ -26,11 +26,22 @@ def newest() -> str | None:
     return ScriptDirectory(str(FOLDER)).get_current_head()
 
 
+@cache
+def known() -> frozenset[str]:
+    """Return all revisions that this code knows, each of which it can upgrade."""
+    return frozenset(each.revision for each in ScriptDirectory(str(FOLDER)).walk_revisions())
+
+
+def revisions(connection: sa.Connection) -> list[str]:
+    """Return the revision that a database is at, alone in a list; none before its first upgrade."""
+    if not sa.inspect(connection).has_table(VERSIONS.name):
+        return []
+    return list(connection.scalars(sa.select(VERSIONS.c.version_num)))
+
+
 def is_current() -> bool:
-    """Tell whether the database is at that revision. Error: as any query when it is away."""
-    if not sa.inspect(db.session.connection()).has_table(VERSIONS.name):
-        return False
-    return db.session.scalars(sa.select(VERSIONS.c.version_num)).all() == [newest()]
+    """Tell whether the database is as this code needs it. Error: as any query when it is away."""
+    return revisions(db.session.connection()) == [newest()]
 
 
 def init_app(app: Flask) -> None:
@@ -57,15 +68,14 @@ def ensure_current() -> None:
         raise _unusable(error) from None
     finally:
         db.session.remove()
-        if not _in_memory():
+        if not in_memory():
             db.engine.dispose()  # workers that are forked later must not share a connection
 
 
 def _unusable(error: sa.exc.SQLAlchemyError) -> StartError:
-    reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
     url = db.engine.url.render_as_string(hide_password=True)
     return StartError(
-        f"The database {url} cannot be used ({reason}). "
+        f"The database {url} cannot be used ({reason(error)}). "
         "Check POSTING_DATABASE_URL and that the database is up."
     )
 
@@ -77,10 +87,6 @@ def _connect(engine: sa.Engine) -> sa.Connection:
         raise _unusable(error) from None
 
 
-def _in_memory() -> bool:
-    return isinstance(db.engine.pool, sa.StaticPool)
-
-
 def _ensure_current() -> None:
     if is_current():
         return
@@ -88,7 +94,7 @@ def _ensure_current() -> None:
     db.session.remove()
     if db.engine.dialect.name != "sqlite" or not is_new:
         raise StartError("The database schema is not current. Run: flask db upgrade")
-    if _in_memory():
+    if in_memory():
         _create_all()
     else:
         flask_migrate.upgrade()
