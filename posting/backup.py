@@ -240,7 +240,11 @@ def _overwrite(source: Any, kept: Path, force: bool) -> None:
 
     with closing(db.engine.raw_connection()) as connection:
         target: Any = connection.driver_connection
-        source.backup(target, pages=1, progress=step)
+        try:
+            source.backup(target, pages=1, progress=step)
+        except sqlite.Error:  # such as a full disk; all is as it was
+            kept.unlink(missing_ok=True)
+            raise
         target.execute("PRAGMA wal_checkpoint(PASSIVE)")  # or else the next writer would do it
 
 

@@ -277,6 +277,18 @@ class TestRestore:
         assert not list(database.parent.glob("*before-restore*"))
         alice.post_titled("And another")
 
+    def test_when_it_cannot_be_written_nothing_changes(self, flask, elsewhere, copy):
+        there = rows(elsewhere.file)
+        large = ("CREATE TABLE large (data)", "INSERT INTO large VALUES (zeroblob(1000000))")
+        change(copy, *large)
+        with elsewhere.app_context():
+            engine = db.engine
+        sa.event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count=1"))
+        code, output = flask("restore", "--force", str(copy), on=elsewhere)
+        assert (code, "database or disk is full" in output) == (1, True)
+        assert rows(elsewhere.file) == there
+        assert not list(elsewhere.file.parent.glob("*before-restore*"))
+
     @pytest.mark.parametrize(
         ("spoil", "told"),
         [
