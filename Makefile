@@ -9,11 +9,13 @@ CASES ?= 300
 export BIND PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev test coverage live fuzz lint types format lock clean
+.PHONY: help install run dev test coverage live fuzz lint types format lock clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  PORT=8001 and BIND=0.0.0.0 choose where run and dev listen."
+
+install: $(VENV)/run ## Install what serving needs, into .venv
 
 run: $(VENV)/run ## Install, migrate, and serve with gunicorn
 	@$(BIN)/flask db upgrade

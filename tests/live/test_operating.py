@@ -1,0 +1,157 @@
+"""docs/operating.md on a machine of its own: each of its commands is run, in its order."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import POSTGRES
+from live.box import Box, can_boot
+from live.sites import ROOT
+
+DOCUMENT = (ROOT / "docs" / "operating.md").read_text()
+BLOCK = re.compile(
+    r"^## (?P<section>[^\n]*)$|^```sh\n(?P<script>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+CURL = "curl --silent --show-error --insecure --resolve example.org:443:127.0.0.1"
+SITE = "https://example.org"
+ADA = "--cookie /root/ada"
+CREDENTIALS = """'{"username": "ada", "password": "a long walk by the sea"}'"""
+
+pytestmark = [
+    pytest.mark.skipif(bool(POSTGRES), reason="has both databases in one run, on SQLite's turn"),
+    pytest.mark.skipif(not can_boot() and "CI" not in os.environ, reason="boots a machine"),
+]
+
+
+def sections():
+    """Return the commands of each section."""
+    found: dict[str, list[str]] = {}
+    for match in BLOCK.finditer(DOCUMENT):
+        if match["section"]:
+            found[current := match["section"]] = []
+        else:
+            found[current].append(match["script"])
+    return {section: scripts for section, scripts in found.items() if scripts}
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """What `make install` will ask for, for the Python of Debian."""
+    folder = tmp_path_factory.mktemp("wheels")
+    version = subprocess.run(
+        ["/usr/bin/python3", "-c", "import platform; print(platform.python_version())"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    options = ["-qq", "--require-hashes", "--only-binary=:all:", "--python-version", version]
+    download = [sys.executable, "-m", "pip", "download", *options, "--dest", folder]
+    subprocess.run([*download, "--requirement", ROOT / "requirements.txt"], check=True)
+    return folder
+
+
+@pytest.fixture
+def box(tmp_path, wheels):
+    box = Box(tmp_path, wheels)
+    yield box
+    box.stop()
+
+
+@pytest.fixture
+def ask(box):
+    """Ask the service for a path, by way of nginx; return the body of its answer."""
+    return lambda path, *options: box.run(f"{CURL} {SITE}{path} {' '.join(options)}")
+
+
+@pytest.fixture
+def write(ask):
+    def write(title):
+        body = f"""'{{"title": "{title}", "content": "x"}}'"""
+        assert title in ask("/posts", "--fail", ADA, "--json", body)
+
+    return write
+
+
+@pytest.fixture
+def titles(ask):
+    return lambda: re.findall(r'"title":"([^"]*)"', ask("/posts", "--fail", ADA))
+
+
+def test_each_command_works(box, ask, write, titles):
+    prepare(box)
+    left = sections()
+
+    *install, promote = left.pop("Install")
+    for script in install:
+        doctor = box.run(script)
+    assert "ok " in doctor
+    assert "warning" not in doctor, doctor
+    assert "failure" not in doctor, doctor
+    box.run("systemd-analyze security --threshold=15 posting.service")  # 10 is safest, 100 is worst
+    ask("/signup", "--fail", "--json", CREDENTIALS)
+    ask("/signin", "--fail", "--cookie-jar /root/ada", "--json", CREDENTIALS)
+    assert "ada is a moderator now." in box.run(promote)
+    assert '"role":"moderator"' in ask("/users/me", ADA)
+    write("Before the backup")
+
+    [change] = left.pop("Change a setting")
+    box.run(change)
+    short = """'{"username": "bob", "password": "under fifteen"}'"""
+    assert '"pointer":"/password"' in ask("/signup", "--json", short)
+
+    backup, restore = left.pop("Back up and restore")
+    box.run(backup)
+    write("After the backup")
+    assert "before-restore" in box.run(restore)
+    assert titles() == ["Before the backup"]
+    box.run("systemctl start posting-backup.service && ls /var/backups/posting/*day.db")
+
+    release(box)
+    [upgrade] = left.pop("Upgrade")
+    assert "The next version" in box.run(upgrade + "git log --oneline")
+    assert titles() == ["Before the backup"]
+
+    prepare_postgres, move, dump, restore_dump = left.pop("Move to Postgres")
+    box.run(prepare_postgres)
+    box.run(move)
+    assert '"role":"moderator"' in ask("/users/me", ADA)  # also her session has come along
+    assert titles() == ["Before the backup"]
+    box.run(dump)
+    write("After the dump")
+    box.run(restore_dump)
+    assert titles() == ["Before the backup"]
+    doctor = box.run("cd /opt/posting && runuser -u posting -- .venv/bin/flask doctor")
+    assert "failure" not in doctor, doctor
+
+    [watch] = left.pop("What to watch")
+    assert "active (running)" in box.run(watch)
+    assert "Traceback" not in box.run("journalctl --unit posting --no-pager")
+    assert left == {}, "commands that nobody has run"
+    files = box.run("stat --format '%a %U %n' /var/lib/posting/* /var/backups/posting/*")
+    assert all(line.startswith("600 posting ") for line in files.splitlines()), files
+
+
+def prepare(box):
+    """Make of the box what a bare Debian is, and put the code where it can be cloned from."""
+    box.run(
+        f"""
+        echo 127.0.0.1 example.org >> /etc/hosts
+        echo 'APT::Get::Upgrade "false";' > /etc/apt/apt.conf.d/no-network
+        pg_dropcluster 15 main && pg_createcluster 15 main
+        git config --system --add safe.directory '*'
+        git config --system user.name somebody
+        git config --system user.email somebody@example.org
+        git config --system url./srv/posting.insteadOf https://example.org/posting.git
+        cp -a {ROOT} /srv/posting
+        cd /srv/posting
+        git add --all
+        git commit --quiet --allow-empty --message 'As it is'
+        """
+    )
+
+
+def release(box):
+    """Publish a new version."""
+    box.run("cd /srv/posting && git commit --quiet --allow-empty --message 'The next version'")
