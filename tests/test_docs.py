@@ -1,6 +1,7 @@
 """The documents name all that there is, and what they show is true."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -108,6 +109,24 @@ def test_every_promise_names_a_test_that_there_is():
 def test_links_lead_somewhere(document):
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
         assert (document.parent / link).exists(), link
+
+
+def test_the_image_is_made_as_the_docs_say():
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
+    operating = (ROOT / "docs" / "operating.md").read_text()
+    for step in (
+        "make python3-venv",
+        "useradd --system --home-dir /opt/posting --shell /usr/sbin/nologin posting",
+        "install -d -o posting -g posting -m 0700 /var/lib/posting",
+        "POSTING_INSTANCE_PATH=/var/lib/posting",
+    ):
+        assert step in dockerfile
+        assert step in operating
+    assert "make install" in dockerfile
+    assert "make -C /opt/posting install" in operating
+    unit = (ROOT / "deploy" / "posting.service").read_text()
+    [command] = re.findall(r"^CMD (\[.*\])$", dockerfile, re.MULTILINE)
+    assert f"ExecStart=/opt/posting/{' '.join(json.loads(command))}\n" in unit
 
 
 def test_the_fixture_for_other_peoples_tests_works_as_written(tmp_path):
