@@ -284,6 +284,7 @@ class TestRestore:
         with elsewhere.app_context():
             engine = db.engine
         sa.event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count=1"))
+        engine.dispose()  # connections that were made before
         code, output = flask("restore", "--force", str(copy), on=elsewhere)
         assert (code, "database or disk is full" in output) == (1, True)
         assert rows(elsewhere.file) == there

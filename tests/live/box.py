@@ -24,7 +24,7 @@ mount -t cgroup -o none,name=systemd systemd sys/fs/cgroup/systemd
 mount -t tmpfs -o mode=755 tmpfs run
 mount -t tmpfs -o mode=1777 tmpfs tmp
 mount --rbind /dev dev
-mkdir -p wheels && mount --bind {wheels} wheels
+{mounts}
 ip link set lo up
 mkdir old
 pivot_root . old
@@ -44,18 +44,21 @@ ENVIRONMENT = {
 
 
 class Box:
-    """A booted machine, in which commands are run as root."""
+    """A booted machine, in which commands are run as root; each folder shared with it is `/name`."""
 
-    def __init__(self, folder: Path, wheels: Path) -> None:
+    def __init__(self, folder: Path, **shared: Path) -> None:
         self.log = folder / "boot.log"
         root = folder / "box"
         root.mkdir()
+        mounts = "\n".join(
+            f"mkdir -p {name} && mount --bind {path} {name}" for name, path in shared.items()
+        )
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [
                     *("unshare", "--mount", "--pid", "--fork", "--kill-child"),
                     *("--net", "--uts", "--ipc", "--cgroup", "--propagation=private"),
-                    *("sh", "-c", BOOT.format(folder=root, wheels=wheels)),
+                    *("sh", "-c", BOOT.format(folder=root, mounts=mounts)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -54,7 +54,7 @@ def wheels(tmp_path_factory):
 
 @pytest.fixture
 def box(tmp_path, wheels):
-    box = Box(tmp_path, wheels)
+    box = Box(tmp_path, wheels=wheels, code=ROOT)
     yield box
     box.stop()
 
@@ -136,7 +136,7 @@ def test_each_command_works(box, ask, write, titles):
 def prepare(box):
     """Make of the box what a bare Debian is, and put the code where it can be cloned from."""
     box.run(
-        f"""
+        """
         echo 127.0.0.1 example.org >> /etc/hosts
         echo 'APT::Get::Upgrade "false";' > /etc/apt/apt.conf.d/no-network
         pg_dropcluster 15 main && pg_createcluster 15 main
@@ -144,8 +144,12 @@ def prepare(box):
         git config --system user.name somebody
         git config --system user.email somebody@example.org
         git config --system url./srv/posting.insteadOf https://example.org/posting.git
-        cp -a {ROOT} /srv/posting
+        mkdir -p /srv/posting
+        cd /code
+        git ls-files -z --cached --others --exclude-standard \\
+            | tar --null --files-from - --create --ignore-failed-read | tar -x -C /srv/posting
         cd /srv/posting
+        git init --quiet
         git add --all
         git commit --quiet --allow-empty --message 'As it is'
         """
