@@ -44,7 +44,7 @@ ENVIRONMENT = {
 
 
 class Box:
-    """A booted machine, in which commands are run as root; each folder shared with it is `/name`."""
+    """A booted machine, in which commands are run as root; `/name` is a folder shared with it."""
 
     def __init__(self, folder: Path, **shared: Path) -> None:
         self.log = folder / "boot.log"
