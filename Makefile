@@ -33,7 +33,7 @@ coverage: $(VENV)/dev ## Tell which lines no test runs (but those of tests/live)
 	@$(BIN)/coverage run -m pytest -q --ignore tests/live
 	@$(BIN)/coverage report --show-missing --skip-covered
 
-live: $(VENV)/dev ## Run the races against real servers in full size, and print figures
+live: $(VENV)/dev ## Run what needs real servers in full size, such as races and kills, and print figures
 	@LIVE=full $(BIN)/pytest -q --figures tests/live
 
 fuzz: $(VENV)/dev ## Send many generated requests (CASES=300 an operation), and print figures
