@@ -5,8 +5,9 @@ import sys
 
 from posting import create_app
 from posting.config import StartError
+from posting.migrations import DatabaseAwayError
 
-# The exit code that tells gunicorn not to start the worker again.
+# The exit code that tells gunicorn and systemd not to try again.
 CANNOT_START = 3
 
 os.umask(0o077)  # what is written, such as an SQLite database, is for the service's user alone
@@ -15,4 +16,4 @@ try:
     app = create_app()
 except StartError as error:
     print(f"posting: {error.message}", file=sys.stderr)
-    sys.exit(CANNOT_START)
+    sys.exit(1 if isinstance(error, DatabaseAwayError) else CANNOT_START)

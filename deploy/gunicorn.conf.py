@@ -6,6 +6,7 @@ and MAX_REQUESTS (after which a worker is replaced).
 
 import os
 import shutil
+import sys
 import tempfile
 from itertools import count
 from pathlib import Path
@@ -13,9 +14,18 @@ from pathlib import Path
 _memory = Path("/dev/shm")  # noqa: S108 - only folders with random names are made there
 RAM = str(_memory) if _memory.is_dir() else None
 
+
+def whole_number(name, default):
+    value = os.environ.get(name) or str(default)
+    if not value.isdecimal():
+        print(f"posting: {name} must be a whole number; it is {value!r}.", file=sys.stderr)
+        sys.exit(3)
+    return int(value)
+
+
 _address = os.environ.get("BIND", "127.0.0.1")
-bind = _address if _address.startswith("unix:") else f"{_address}:{os.environ.get('PORT', '8000')}"
-workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
+bind = _address if _address.startswith("unix:") else f"{_address}:{whole_number('PORT', 8000)}"
+workers = whole_number("WEB_CONCURRENCY", os.cpu_count() or 1)
 
 # Threads keep slow clients apart, and images that wait to be decoded hold up to four of them. The
 # database pool has a connection for each.
@@ -26,7 +36,7 @@ threads = 8
 preload_app = True
 
 # Workers are replaced now and then, not all at once, so that nothing can pile up for years.
-max_requests = int(os.environ.get("MAX_REQUESTS") or 100_000)
+max_requests = whole_number("MAX_REQUESTS", 100_000)
 max_requests_jitter = max_requests // 5
 
 # Workers show that they live by touching a file, which must not wait for a disk.
@@ -35,6 +45,10 @@ worker_tmp_dir = RAM
 # Longer than proxies and browsers keep a connection that idles, so that they close it and not we.
 keepalive = 75
 graceful_timeout = 30
+
+# As long as those that nginx takes.
+limit_request_line = 8190
+limit_request_fields = 1000
 
 # What proxies say of the client is read in one place, by POSTING_PROXY_HOPS.
 forwarded_allow_ips = ""
@@ -46,20 +60,22 @@ control_socket_disable = True
 if os.environ.get("POSTING_METRICS") == "on":
     # Each worker writes its figures into files of its own, from which /metrics adds them up. They
     # are named by the worker's place and not by its process, so that they do not become ever more.
-    metrics_folder = tempfile.mkdtemp(prefix="posting-metrics-", dir=RAM)
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics_folder
+    # This file is read again at a reload, which must find what is there: hence the environment.
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(
+            prefix="posting-metrics-", dir=RAM
+        )
 
-    from prometheus_client import values
+        from prometheus_client import values
 
-    own = {"place": 0}
-    values.ValueClass = values.MultiProcessValue(lambda: own["place"])
+        values.ValueClass = values.MultiProcessValue(lambda: os.environ.get("WORKER_PLACE", "0"))
 
     def pre_fork(server, worker):
         taken = {other.place for other in server.WORKERS.values()}
         worker.place = next(number for number in count(1) if number not in taken)
 
     def post_fork(server, worker):
-        own["place"] = worker.place
+        os.environ["WORKER_PLACE"] = str(worker.place)
 
     def on_exit(server):
-        shutil.rmtree(metrics_folder, ignore_errors=True)
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)

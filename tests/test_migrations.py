@@ -210,8 +210,8 @@ def test_in_memory_the_schema_is_there_and_current():
 class TestStart:
     """What an operator sees: one line that says what to do, and no traceback."""
 
-    def stopped(self, result, *words):
-        assert result.returncode == 3, result.stderr
+    def stopped(self, result, *words, code=3):
+        assert result.returncode == code, result.stderr
         [line] = result.stderr.splitlines()
         assert line.startswith("posting: ")
         for word in words:
@@ -234,7 +234,7 @@ class TestStart:
     def test_a_database_that_is_away_is_told(self, start):
         url = "postgresql://postgres:hidden@127.0.0.1:9/nothing"
         result = start("wsgi.py", POSTING_DATABASE_URL=url)
-        self.stopped(result, "POSTING_DATABASE_URL", "127.0.0.1")
+        self.stopped(result, "POSTING_DATABASE_URL", "127.0.0.1", code=1)  # to be tried again
         assert "hidden" not in result.stderr
 
     def test_an_upgrade_of_a_database_that_is_away_is_told(self, start):
@@ -249,6 +249,11 @@ class TestStart:
         file.write_text("This is no database, whatever the settings say. " * 99)
         result = start("wsgi.py", POSTING_DATABASE_URL=f"sqlite:///{file}")
         self.stopped(result, "not a database", str(file))
+
+    def test_a_wrong_number_for_gunicorn_is_told(self, start):
+        arguments = ("-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "wsgi:app")
+        result = start(*arguments, MAX_REQUESTS="many")
+        self.stopped(result, "MAX_REQUESTS must be a whole number", "'many'")
 
     def test_a_wrong_setting_is_told(self, start):
         result = start("wsgi.py", POSTING_PROXY_HOPS="many")

@@ -20,6 +20,10 @@ VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
 UPGRADE_LOCK = 7_067_873_716  # any number that nothing else on the Postgres server locks
 
 
+class DatabaseAwayError(StartError):
+    """The database does not answer, which may be over in a moment."""
+
+
 @cache
 def newest() -> str | None:
     """Return the revision that this code needs."""
@@ -60,7 +64,8 @@ def init_app(app: Flask) -> None:
 def ensure_current() -> None:
     """Make the schema of a new SQLite database; of any other, make sure that it is current.
 
-    Errors: StartError when the database cannot be used, or is not current and not new.
+    Errors: DatabaseAwayError when it does not answer, StartError when it is no database, or is not
+    current and not new.
     """
     try:
         _ensure_current()
@@ -74,7 +79,8 @@ def ensure_current() -> None:
 
 def _unusable(error: sa.exc.SQLAlchemyError) -> StartError:
     url = db.engine.url.render_as_string(hide_password=True)
-    return StartError(
+    kind = DatabaseAwayError if isinstance(error, sa.exc.OperationalError) else StartError
+    return kind(
         f"The database {url} cannot be used ({reason(error)}). "
         "Check POSTING_DATABASE_URL and that the database is up."
     )

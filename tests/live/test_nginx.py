@@ -3,6 +3,7 @@
 import socket
 import ssl
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pictures
 import pytest
@@ -59,6 +60,25 @@ class TestAnswersOfItsOwn:
     def test_headers_that_are_too_long(self, site):
         problem(site.get("/posts", headers={"X-Long": "x" * 9000}), 400)
         problem(site.get("/posts?x=" + "x" * 9000), 414)
+        assert site.get("/posts?cursor=" + "x" * 7000).status_code == 422
+        assert site.get("/posts", headers={f"X-{n}": "" for n in range(500)}).status_code == 200
+
+    @pytest.mark.parametrize(
+        ("method", "headers", "status"),
+        [
+            ("TRACE", {}, 405),
+            ("GET", {"If-Match": '"stale"'}, 412),
+            ("GET", {"Transfer-Encoding": "gzip"}, 501),
+        ],
+    )
+    def test_what_it_does_not_do(self, site, method, headers, status):
+        with site.client() as client:
+            answer = client.request(method, f"{site.url}/posts", headers=headers, timeout=20)
+        problem(answer, status)
+
+    def test_plain_http_where_tls_is_spoken(self, site):
+        answer = requests.get(f"http://localhost:{site.nginx.https}/posts", timeout=20)
+        problem(answer, 400)
 
     def test_what_is_none_of_the_service(self, site):
         problem(site.get("/nginx-problem"), 404)
@@ -149,6 +169,29 @@ class TestCache:
         assert first.json() == []
         time.sleep(2.1)  # nginx counts whole seconds
         assert [post["title"] for post in site.get("/posts").json()] == ["New"]
+
+    def test_what_is_deleted_is_gone_for_those_who_read_all_the_while(self, site, ada):
+        body = {"title": "x", "content": "x"}
+        url = ada.post(f"{site.url}/posts", json=body, timeout=20).headers["Location"]
+
+        def statuses(seconds):
+            with ThreadPoolExecutor(4) as pool, site.client() as client:
+                end = time.monotonic() + seconds
+                ask = lambda _: client.get(url, timeout=20).status_code  # noqa: E731
+                while time.monotonic() < end:
+                    yield from pool.map(ask, range(4))
+
+        assert set(statuses(1)) == {200}
+        assert ada.delete(url, timeout=20).status_code == 204
+        list(statuses(2.1))
+        assert set(statuses(1)) == {404}
+
+    def test_nobody_waits_for_what_is_not_kept(self, site):
+        with ThreadPoolExecutor(24) as pool:
+            began = time.perf_counter()
+            statuses = list(pool.map(lambda _: site.get("/users/me").status_code, range(24)))
+        assert set(statuses) == {401}
+        assert time.perf_counter() - began < 2
 
     def test_what_is_private_is_not_kept(self, site, ada):
         for _ in range(3):

@@ -16,6 +16,7 @@ BLOCK = re.compile(
 )
 CURL = "curl --silent --show-error --insecure --resolve example.org:443:127.0.0.1"
 SITE = "https://example.org"
+READY = f"until {CURL} --fail {SITE}/readyz; do sleep 0.2; done"
 ADA = "--cookie /root/ada"
 CREDENTIALS = """'{"username": "ada", "password": "a long walk by the sea"}'"""
 
@@ -79,7 +80,7 @@ def titles(ask):
     return lambda: re.findall(r'"title":"([^"]*)"', ask("/posts", "--fail", ADA))
 
 
-def test_each_command_works(box, ask, write, titles):
+def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long as the document
     prepare(box)
     left = sections()
 
@@ -124,6 +125,17 @@ def test_each_command_works(box, ask, write, titles):
     assert titles() == ["Before the backup"]
     doctor = box.run("cd /opt/posting && runuser -u posting -- .venv/bin/flask doctor")
     assert "failure" not in doctor, doctor
+    box.run("systemctl stop postgresql && systemctl --no-block restart posting && sleep 4")
+    box.run("systemctl start postgresql")
+    box.run(READY)  # by itself
+
+    listen, second, share = left.pop("A second machine")
+    box.run(listen)
+    box.run(second)
+    box.run(share)
+    box.run(READY)
+    assert {tuple(titles()) for _ in range(4)} == {("Before the backup",)}
+    assert "10.0.0.2:8000" in box.run("ss --listening --tcp --numeric")
 
     [watch] = left.pop("What to watch")
     assert "active (running)" in box.run(watch)
@@ -138,6 +150,7 @@ def prepare(box):
     box.run(
         """
         echo 127.0.0.1 example.org >> /etc/hosts
+        for address in 10.0.0.1 10.0.0.2; do ip address add $address/32 dev lo; done
         echo 'APT::Get::Upgrade "false";' > /etc/apt/apt.conf.d/no-network
         pg_dropcluster 15 main && pg_createcluster 15 main
         git config --system --add safe.directory '*'

@@ -117,7 +117,9 @@ def test_slow_bodies_hold_up_nobody(site, ada, figure):
 
 
 def test_all_workers_are_in_the_figures(serve):
-    url = serve(WEB_CONCURRENCY="4", POSTING_METRICS="on").url
+    """Those of workers that are no more included."""
+    server = serve(WEB_CONCURRENCY="4", POSTING_METRICS="on")
+    url = server.url
     count = 'posting_requests_total{method="GET",route="/healthz",status="200"} '
 
     def counted():
@@ -127,5 +129,8 @@ def test_all_workers_are_in_the_figures(serve):
     with ThreadPoolExecutor(8) as pool:
         ask = lambda _: requests.get(f"{url}/healthz", timeout=20).status_code  # noqa: E731
         assert set(pool.map(ask, range(200))) == {200}
-    assert counted() == 200
-    assert counted() == 200
+        assert counted() == 200
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: server.log.read_text().count("Worker exiting") == 4)
+        assert set(pool.map(ask, range(100))) == {200}
+        assert counted() == 300
