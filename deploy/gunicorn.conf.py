@@ -6,6 +6,7 @@ and MAX_REQUESTS (after which a worker is replaced).
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from itertools import count
@@ -57,7 +58,7 @@ secure_scheme_headers = {}
 
 control_socket_disable = True
 
-if os.environ.get("POSTING_METRICS") == "on":
+if with_metrics := os.environ.get("POSTING_METRICS") == "on":
     # Each worker writes its figures into files of its own, from which /metrics adds them up. They
     # are named by the worker's place and not by its process, so that they do not become ever more.
     # This file is read again at a reload, which must find what is there: hence the environment.
@@ -70,12 +71,19 @@ if os.environ.get("POSTING_METRICS") == "on":
 
         values.ValueClass = values.MultiProcessValue(lambda: os.environ.get("WORKER_PLACE", "0"))
 
-    def pre_fork(server, worker):
-        taken = {other.place for other in server.WORKERS.values()}
-        worker.place = next(number for number in count(1) if number not in taken)
 
-    def post_fork(server, worker):
-        os.environ["WORKER_PLACE"] = str(worker.place)
+def pre_fork(server, worker):
+    taken = {other.place for other in server.WORKERS.values()}
+    worker.place = next(number for number in count(1) if number not in taken)
 
-    def on_exit(server):
+
+def post_fork(server, worker):
+    # Until a worker minds signals itself it would take one for its master's and do nothing, and
+    # would be killed much later, with what it is doing by then.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ["WORKER_PLACE"] = str(worker.place)
+
+
+def on_exit(server):
+    if with_metrics:
         shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
