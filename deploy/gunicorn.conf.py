@@ -58,18 +58,17 @@ secure_scheme_headers = {}
 
 control_socket_disable = True
 
-if with_metrics := os.environ.get("POSTING_METRICS") == "on":
-    # Each worker writes its figures into files of its own, from which /metrics adds them up. They
-    # are named by the worker's place and not by its process, so that they do not become ever more.
-    # This file is read again at a reload, which must find what is there: hence the environment.
-    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(
-            prefix="posting-metrics-", dir=RAM
-        )
+# Each worker writes its figures into files of its own, from which /metrics adds them up. They are
+# named by the worker's place and not by its process, so that they do not become ever more. This
+# file is read again at a reload, which must find what is there: hence the environment.
+with_metrics = os.environ.get("POSTING_METRICS") == "on"
+if with_metrics and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+    folder = tempfile.mkdtemp(prefix="posting-metrics-", dir=RAM)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
 
-        from prometheus_client import values
+    from prometheus_client import values
 
-        values.ValueClass = values.MultiProcessValue(lambda: os.environ.get("WORKER_PLACE", "0"))
+    values.ValueClass = values.MultiProcessValue(lambda: os.environ.get("WORKER_PLACE", "0"))
 
 
 def pre_fork(server, worker):
