@@ -18,7 +18,7 @@ from conftest import POSTGRES
 from posting import archive, create_app
 from posting.config import StartError
 from posting.database import Base, db, now
-from posting.migrations import FOLDER, is_current, newest, schema_change
+from posting.migrations import FOLDER, VERSIONS, is_current, newest, schema_change
 from posting.models import ModerationAct, Post, RateWindow, Session, User
 
 ROOT = Path(__file__).parent.parent
@@ -258,10 +258,22 @@ class TestStart:
         assert start("wsgi.py").returncode == 0
         assert newest() in flask("db", "current").stdout
 
-    def test_an_old_schema_wants_an_upgrade(self, start, migrated):
+    def stamp(self, version):
         with db.engine.begin() as connection:
-            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
+            connection.execute(VERSIONS.update().values(version_num=version))
+
+    def test_an_old_schema_wants_an_upgrade(self, start, migrated):
+        self.stamp("0001")
         self.stopped(start("wsgi.py"), "flask db upgrade")
+
+    def test_a_newer_schema_wants_its_own_code(self, start, migrated, tmp_path):
+        self.stamp("9999")
+        told = "The database has schema 9999, which this version does not know: newer code made it."
+        self.stopped(start("wsgi.py"), told, "Install that version.")
+        for command in ("export", "import"):
+            result = start("-m", "flask", command, str(tmp_path / "archive"))
+            assert (result.returncode, result.stdout) == (1, "")
+            assert result.stderr.startswith(f"Error: {told}")
 
     def test_a_database_that_is_away_is_told(self, start):
         url = "postgresql://postgres:hidden@127.0.0.1:9/nothing"

@@ -64,8 +64,8 @@ def init_app(app: Flask) -> None:
 def ensure_current() -> None:
     """Make the schema of a new SQLite database; of any other, make sure that it is current.
 
-    Errors: DatabaseAwayError when it does not answer, StartError when it is no database, or is not
-    current and not new.
+    Errors: DatabaseAwayError when it does not answer, StartError when it is no database, is not
+    current and not new, or was made by newer code.
     """
     try:
         _ensure_current()
@@ -94,8 +94,14 @@ def _connect(engine: sa.Engine) -> sa.Connection:
 
 
 def _ensure_current() -> None:
-    if is_current():
+    found = revisions(db.session.connection())
+    if found == [newest()]:
         return
+    if not known().issuperset(found):
+        raise StartError(
+            f"The database has schema {found[0]}, which this version does not know: "
+            "newer code made it. Install that version."
+        )
     is_new = not sa.inspect(db.session.connection()).get_table_names()
     db.session.remove()
     if db.engine.dialect.name != "sqlite" or not is_new:
