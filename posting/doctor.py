@@ -37,6 +37,7 @@ LITTLE_SPACE, NO_SPACE = 1024 * MIB, 100 * MIB
 CLOCK_OFF, CLOCK_WRONG = timedelta(seconds=2), timedelta(seconds=60)
 WRITTEN_IN = 2026  # no clock is right that is before this code
 SET_CLOCK = "Let the system keep time, such as by: timedatectl set-ntp true"
+MEND = "Mend that value, or put back a backup."
 RESTORE = "See who holds it open; if it is damaged: flask restore --force FILE"
 PRAGMA_VALUES = {"WAL": "wal", "FULL": "2", "ON": "1", "OFF": "0"}  # as SQLite tells them
 
@@ -105,6 +106,8 @@ def _examine_database() -> Findings:
                 yield check(connection)
         except sa.exc.SQLAlchemyError as error:
             yield failure(f"The database does not answer ({reason(error)})", cure)
+        except (TypeError, ValueError) as error:
+            yield failure(f"The database holds what cannot be read ({error})", MEND)
 
 
 def check_passwords() -> Findings:
@@ -269,9 +272,11 @@ def check_migrations(connection: sa.Connection) -> Finding:
     if set(found) <= known():
         was = found[0] if found else "none"
         return failure(f"The schema is at {was} and not at {newest()}", "Run: flask db upgrade")
+    on_sqlite = connection.dialect.name == "sqlite"
+    command = "flask restore --force FILE" if on_sqlite else "pg_restore"
     return failure(
-        f"The schema is at {found[0]}, which newer code has made",
-        "Install that version again, or put back a backup from before: flask restore",
+        f"The schema is at {found[0]}, which this version does not know: newer code made it",
+        f"Install that version again, or put back a backup from before: {command}",
     )
 
 

@@ -196,7 +196,8 @@ def test_an_old_schema_is_told(healthy, monkeypatch):
 def test_a_newer_schema_is_told(healthy, monkeypatch):
     monkeypatch.setattr(doctor, "newest", lambda: "0000")
     monkeypatch.setattr(doctor, "known", lambda: frozenset({"0000"}))
-    trouble(healthy, "failure", "which newer code has made")
+    cure = trouble(healthy, "failure", "newer code made it")
+    assert ("pg_restore" if POSTGRES else "flask restore --force FILE") in cure
 
 
 def test_a_database_that_was_never_migrated(healthy, monkeypatch):
@@ -305,6 +306,17 @@ class TestSqlite:
             db.session.add(Post(title="x", content="x", created_at=now() + timedelta(days=1)))
             db.session.commit()
         assert "timedatectl" in trouble(healthy, "warning", "later than now")
+
+    @pytest.mark.parametrize("moment", ["zzz", 5])
+    def test_a_value_that_cannot_be_read_is_told(self, own, moment):
+        app, file = own
+        with app.app_context():
+            db.session.add(Post(title="x", content="x"))
+            db.session.commit()
+        with closing(sqlite.connect(file)) as connection:
+            connection.execute("UPDATE posts SET created_at = ?", [moment])
+            connection.commit()
+        assert "Mend" in trouble(app, "failure", "holds what cannot be read")
 
     def test_a_clock_that_began_anew_is_told(self, healthy, monkeypatch):
         monkeypatch.setattr(doctor, "now", lambda: now().replace(year=1970))
