@@ -39,6 +39,13 @@ WRITTEN_IN = 2026  # no clock is right that is before this code
 SET_CLOCK = "Let the system keep time, such as by: timedatectl set-ntp true"
 MEND = "Mend that value, or put back a backup."
 RESTORE = "See who holds it open; if it is damaged: flask restore --force FILE"
+NOT_PERMITTED = sa.text("""
+    SELECT name FROM unnest(CAST(:names AS text[])) AS name WHERE NOT (
+        has_table_privilege(to_regclass(name), 'SELECT')
+        AND has_table_privilege(to_regclass(name), 'INSERT')
+        AND has_table_privilege(to_regclass(name), 'UPDATE')
+        AND has_table_privilege(to_regclass(name), 'DELETE')
+    )""")  # of no table that is not there yet
 PRAGMA_VALUES = {"WAL": "wal", "FULL": "2", "ON": "1", "OFF": "0"}  # as SQLite tells them
 
 
@@ -321,6 +328,28 @@ def check_encoding(connection: sa.Connection) -> Finding:
     )
 
 
+def check_writing(connection: sa.Connection) -> Finding:
+    if connection.scalar(sa.select(sa.func.pg_is_in_recovery())):
+        return failure(
+            "This Postgres is a standby, which takes no writes",
+            "Set POSTING_DATABASE_URL to the primary server.",
+        )
+    if _setting(connection, "transaction_read_only") == "on":
+        return failure(
+            "Postgres takes no writes here",
+            "Turn default_transaction_read_only off, where the server, the database or the role "
+            "sets it.",
+        )
+    names = {"names": sorted(db.metadata.tables)}
+    if not (refused := connection.scalars(NOT_PERMITTED, names).all()):
+        return ok("Postgres takes writes")
+    user, tables = connection.scalar(sa.select(sa.func.current_user())), ", ".join(refused)
+    return failure(
+        f"{user} may not write {tables}",
+        f'As their owner run: GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO "{user}"',
+    )
+
+
 def check_timeouts(connection: sa.Connection) -> Finding:
     found = {name: _setting(connection, name) for name in POSTGRES_TIMEOUTS}
     wrong = [name for name, value in POSTGRES_TIMEOUTS.items() if found[name] != str(value)]
@@ -379,6 +408,7 @@ SQLITE_CHECKS: DatabaseChecks = (
 POSTGRES_CHECKS: DatabaseChecks = (
     check_postgres_version,
     check_encoding,
+    check_writing,
     check_timeouts,
     check_connections,
     check_migrations,

@@ -336,6 +336,45 @@ class TestPostgres:
         )
         trouble(healthy, "failure", "SQL_ASCII")
 
+    @pytest.fixture
+    def tell(self, healthy):
+        """Tell each new connection of the healthy service something."""
+
+        def tell(statement):
+            def listen(connection, _record):
+                connection.execute(statement)
+                connection.commit()
+
+            with healthy.app_context():
+                sa.event.listen(db.engine, "connect", listen)
+
+        return tell
+
+    def test_a_server_for_reading_only_is_told(self, healthy, tell):
+        tell("SET default_transaction_read_only = on")
+        cure = trouble(healthy, "failure", "takes no writes")
+        assert "default_transaction_read_only" in cure
+
+    def test_a_standby_is_told(self, healthy):
+        def stand_by(_connection, _cursor, statement, parameters, *_):
+            return statement.replace("pg_is_in_recovery()", "true"), parameters
+
+        with healthy.app_context():
+            sa.event.listen(db.engine, "before_cursor_execute", stand_by, retval=True)
+        assert "POSTING_DATABASE_URL" in trouble(healthy, "failure", "standby")
+
+    def test_tables_that_may_not_be_written_are_told(self, healthy, tell):
+        tell("SET ROLE pg_read_all_data")
+        cure = trouble(healthy, "failure", "pg_read_all_data may not write comments, id")
+        assert cure.startswith("As their owner run: GRANT SELECT, INSERT, UPDATE, DELETE ON com")
+        assert cure.endswith(' TO "pg_read_all_data"')
+
+    def test_a_schema_that_is_not_there_has_nothing_to_be_written(self, empty_url):
+        app = unstarted(DATABASE_URL=empty_url)
+        assert trouble(app, "failure", "at none") == "Run: flask db upgrade"
+        with app.app_context():
+            db.engine.dispose()
+
     def test_other_timeouts_are_told(self, healthy, monkeypatch):
         monkeypatch.setattr(doctor, "POSTGRES_TIMEOUTS", {"lock_timeout": 1, "work_mem": 4096})
         trouble(healthy, "warning", "lock_timeout is 5000 ms")
