@@ -112,8 +112,13 @@ def init_app(app: Flask) -> None:
 
 def _open(app: Flask) -> None:
     url = sa.make_url(app.config["DATABASE_URL"])
+    in_memory = url.get_backend_name() == "sqlite" and (
+        (url.database or "").removeprefix("file:") in {"", ":memory:"}
+        or url.query.get("mode") == "memory"
+    )
+    if in_memory:
+        url = sa.make_url("sqlite://")  # of all ways to say so, the one that all libraries know
     app.config["SQLALCHEMY_DATABASE_URI"] = url
-    in_memory = url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = (
         {"module": sqlite} | ({} if in_memory else POOL)
         if url.get_backend_name() == "sqlite"

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from asserts import problem, sound
 from conftest import PASSWORD, POSTGRES
 
-from posting import sessions
-from posting.database import UtcDateTime, db, new_id, now, violated_constraint
+from posting import create_app, sessions
+from posting.database import UtcDateTime, db, in_memory, new_id, now, violated_constraint
 from posting.models import Comment, Image, ImageData, Post, Session, User
 from posting.protocol import bodies
 
@@ -58,6 +58,21 @@ def test_the_pool_is_as_large_as_it_says(app):
         pool = db.engine.pool
     assert (pool.size(), pool._max_overflow, pool._timeout) == (8, 0, 5)
     assert pool._pre_ping == bool(POSTGRES)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///:memory:",
+        "sqlite:///file::memory:?uri=true",
+        "sqlite:///file:any?mode=memory&cache=shared&uri=true",
+    ],
+)
+def test_each_way_to_say_in_memory_is_known(url):
+    app = create_app({"TESTING": True, "DATABASE_URL": url})
+    with app.app_context():
+        assert in_memory()
+    assert app.test_client().get("/readyz").status_code == 200
 
 
 def test_no_connection_is_open_before_workers_fork(make_app):
