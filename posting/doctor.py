@@ -37,6 +37,8 @@ LITTLE_SPACE, NO_SPACE = 1024 * MIB, 100 * MIB
 CLOCK_OFF, CLOCK_WRONG = timedelta(seconds=2), timedelta(seconds=60)
 WRITTEN_IN = 2026  # no clock is right that is before this code
 SET_CLOCK = "Let the system keep time, such as by: timedatectl set-ntp true"
+SQLITE = b"SQLite format 3\0"  # the first bytes of a file, as sqlite.org/fileformat.html says
+WAL_MODE = b"\2\2"
 MEND = "Mend that value, or put back a backup."
 RESTORE = "See who holds it open; if it is damaged: flask restore --force FILE"
 NOT_PERMITTED = sa.text("""
@@ -83,23 +85,25 @@ def failure(what: str, cure: str) -> Finding:
 
 def examine() -> Findings:
     """Yield what all checks find. What cannot be looked at is a failure, and no error."""
-    for check in CHECKS:
+    for check in (*CHECKS, _examine_database):
         try:
             yield from check()
         except OSError as error:
             yield failure(f"A check could not be made ({error})", "Check that folder's rights.")
-    yield from _examine_database()
 
 
 def _examine_database() -> Findings:
-    """Yield what the database says of itself, if it is there: looking makes none."""
+    """Yield what the database says of itself, if it is there: looking makes none.
+
+    To connect is to put a database into WAL mode. So nobody connects to what is not in it.
+    """
     on_sqlite = db.engine.dialect.name == "sqlite"
     if in_memory():
         cure = "Set POSTING_DATABASE_URL to a file or a Postgres server, or remove it."
         yield warning("The database is in memory, and ends with its process", cure)
         return
-    if (file := sqlite_file()) and not file.exists():
-        yield failure(f"There is no database in {file} yet", "Run: flask db upgrade")
+    if (file := sqlite_file()) and (obstacle := _obstacle(file)):
+        yield obstacle
         return
     cure = RESTORE if on_sqlite else "Check POSTING_DATABASE_URL and that the server is up."
     try:
@@ -115,6 +119,22 @@ def _examine_database() -> Findings:
             yield failure(f"The database does not answer ({reason(error)})", cure)
         except (TypeError, ValueError) as error:
             yield failure(f"The database holds what cannot be read ({error})", MEND)
+
+
+def _obstacle(file: Path) -> Finding | None:
+    """Return why a file is not to be opened as a database."""
+    if file.is_dir():
+        return failure(f"{file} is a folder", "Name a file in it with POSTING_DATABASE_URL.")
+    if not file.exists() or not file.stat().st_size:
+        return failure(f"There is no database in {file} yet", "Run: flask db upgrade")
+    with file.open("rb") as pages:
+        header = pages.read(20)
+    if header[:16] != SQLITE or header[18:] == WAL_MODE:
+        return None
+    return warning(
+        f"The service has not used {file} yet, or its disk does not let it",
+        "Start the service, if this is its database. It has to be on a disk of this machine.",
+    )
 
 
 def check_passwords() -> Findings:
@@ -187,8 +207,8 @@ def check_secret_key() -> Findings:
     status = Path(name).stat()
     if status.st_mode & stat.S_IWGRP:
         yield warning(f"A group may write the secret key in {name}", f"Run: chmod g-w {name}")
-    elif _is_foreign(status):
-        yield _disowned(name)
+    elif owner := _owner_wanted(Path(name)):
+        yield _disowned(name, owner)
     else:
         yield ok(f"The secret key is in {name}, mode {_mode(status)}")
 
@@ -199,13 +219,15 @@ def check_database_file() -> Findings:
         return
     folder = file.parent
     yield _space(folder)
-    if not file.exists():
+    if not file.is_file():
         return  # which the examination of the database tells
     status = file.stat()
-    if not all(os.access(path, os.R_OK | os.W_OK) for path in (file, folder)):
-        yield failure(f"{file} or its folder cannot be written", "Run this as the service's user.")
-    elif _is_foreign(status):
-        yield _disowned(file)
+    if shut := next((p for p in (folder, file) if not os.access(p, os.R_OK | os.W_OK)), None):
+        yield _unwritable(shut)
+    elif db.engine.url.query.get("mode") == "ro":
+        yield failure("The database is opened for reading only", "Remove mode=ro from its URL.")
+    elif owner := _owner_wanted(file):
+        yield _disowned(file, owner)
     if status.st_mode & stat.S_IROTH and folder.stat().st_mode & stat.S_IXOTH:
         yield warning(f"Everybody on this machine may read {file}", f"Run: chmod o= {file}*")
     else:
@@ -218,13 +240,34 @@ def check_database_file() -> Findings:
         )
 
 
-def _is_foreign(status: os.stat_result) -> bool:
-    """Tell whether a file is another user's. Root's are not, nor is any when root asks."""
-    return os.geteuid() != 0 and status.st_uid not in {0, os.geteuid()}
+def _unwritable(path: Path) -> Finding:
+    """Return why a file or folder that is there cannot be read and written."""
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        return failure(
+            f"{path} is on a file system for reading only",
+            f"See if its disk fails; if not: mount -o remount,rw {path}",
+        )
+    me = os.geteuid()
+    own = f"Run: chmod u+rw {path}"
+    other = f"Run this as the service's user. If user {me} is that: chown {me} {path}"
+    return failure(f"{path} cannot be written", own if path.stat().st_uid == me else other)
 
 
-def _disowned(path: object) -> Finding:
-    return warning(f"{path} belongs to another user", f"Run: chown {os.geteuid()} {path}")
+def _owner_wanted(file: Path) -> int | None:
+    """Return who should own a file, if that is another user than does.
+
+    Root's files may be meant to be only read. But when root asks, who cannot see what others may
+    do, they are taken for made by mistake where root does not own their folder.
+    """
+    owner, me = file.stat().st_uid, os.geteuid()
+    if me:
+        return None if owner in {0, me} else me
+    wanted = file.parent.stat().st_uid
+    return None if owner or not wanted else wanted
+
+
+def _disowned(path: object, owner: int) -> Finding:
+    return warning(f"{path} belongs to another user", f"Run: chown {owner} {path}")
 
 
 def _mode(status: os.stat_result) -> str:

@@ -5,6 +5,8 @@ import shutil
 from collections import namedtuple
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -153,9 +155,8 @@ class TestSecretKey:
 
     def test_nobody_else_owns_it(self, make_app, key, monkeypatch):
         app = make_app(SECRET_KEY_FILE=str(key), **GOOD)
-        monkeypatch.setattr(doctor, "_is_foreign", lambda status: status.st_ino == inode)
-        inode = key.stat().st_ino
-        assert f" {key}" in trouble(app, "warning", "belongs to another user")
+        monkeypatch.setattr(doctor, "_owner_wanted", lambda path: 1 if path == key else None)
+        assert trouble(app, "warning", "belongs to another user") == f"Run: chown 1 {key}"
 
     def test_it_may_be_gone_meanwhile(self, make_app, key):
         app = make_app(SECRET_KEY_FILE=str(key), **GOOD)
@@ -167,13 +168,24 @@ class TestSecretKey:
         assert app.config["SECRET_KEY_FILE"] == str(tmp_path / "secret_key")
 
     @pytest.mark.parametrize(
-        ("asks", "owner", "foreign"),
-        [(1000, 1000, False), (1000, 0, False), (1000, 1001, True), (0, 1001, False)],
+        ("asks", "owner", "folder", "wanted"),
+        [
+            (1000, 1000, 1000, None),
+            (1000, 0, 1000, None),
+            (1000, 1001, 1000, 1000),
+            (0, 1001, 1001, None),
+            (0, 1001, 0, None),
+            (0, 0, 1001, 1001),
+        ],
     )
-    def test_whose_files_are_foreign(self, monkeypatch, asks, owner, foreign):
+    def test_who_should_own_a_file(self, monkeypatch, asks, owner, folder, wanted):
+        def status(path):
+            uid = owner if path.name == "key" else folder
+            return os.stat_result((0o100600, 0, 0, 1, uid, 0, 0, 0, 0, 0))
+
         monkeypatch.setattr(os, "geteuid", lambda: asks)
-        status = os.stat_result((0o100600, 0, 0, 1, owner, 0, 0, 0, 0, 0))
-        assert doctor._is_foreign(status) is foreign
+        monkeypatch.setattr(Path, "stat", status)
+        assert doctor._owner_wanted(Path("/folder/key")) == wanted
 
 
 def test_a_database_that_is_away_is_one_failure(flask):
@@ -237,10 +249,39 @@ class TestSqlite:
         shutil.rmtree(file.parent)
         assert {level for level, _ in troubles(app)} == {"failure"}
 
-    def test_an_empty_file_wants_an_upgrade(self, own):
+    def test_an_empty_file_wants_an_upgrade_and_stays_empty(self, own):
         app, file = own
         file.write_bytes(b"")
-        assert trouble(app, "failure", "at none") == "Run: flask db upgrade"
+        assert trouble(app, "failure", "no database") == "Run: flask db upgrade"
+        assert file.read_bytes() == b""
+
+    def test_a_database_that_the_service_has_not_used_stays_as_it_is(self, own):
+        app, file = own
+        file.unlink()
+        with closing(sqlite.connect(file)) as connection:
+            connection.execute("CREATE TABLE bookmarks (url)")
+        file.chmod(0o600)
+        before = file.read_bytes()
+        trouble(app, "warning", f"The service has not used {file} yet")
+        assert file.read_bytes() == before
+        assert [each.name for each in file.parent.iterdir()] == [file.name]
+
+    def test_a_folder_is_no_database(self, own):
+        app, file = own
+        file.unlink()
+        file.mkdir()
+        assert "POSTING_DATABASE_URL" in trouble(app, "failure", f"{file} is a folder")
+
+    def test_a_url_for_reading_only_is_told(self, own):
+        _, file = own
+        app = unstarted(DATABASE_URL=f"sqlite:///file:{file}?mode=ro&uri=true")
+        assert "mode=ro" in trouble(app, "failure", "for reading only")
+
+    def test_a_file_system_for_reading_only_is_told(self, own, monkeypatch):
+        app, file = own
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+        assert f"remount,rw {file.parent}" in trouble(app, "failure", "for reading only")
 
     def test_a_file_that_is_no_database_is_told(self, own, flask):
         app, file = own
@@ -267,7 +308,7 @@ class TestSqlite:
         hurry = ("busy_timeout=50", *database.SQLITE_PRAGMAS[1:])
         monkeypatch.setattr(database, "SQLITE_PRAGMAS", hurry)
         with closing(sqlite.connect(file, isolation_level=None)) as other:
-            other.execute("PRAGMA journal_mode=DELETE")
+            other.execute("PRAGMA locking_mode=EXCLUSIVE")
             other.execute("BEGIN EXCLUSIVE")
             assert "holds it open" in trouble(app, "failure", "locked")
 
@@ -291,9 +332,23 @@ class TestSqlite:
         cure = trouble(app, "warning", "Everybody on this machine may read")
         assert cure == f"Run: chmod o= {file}*"
 
-    def test_a_file_that_cannot_be_written_is_told(self, healthy, monkeypatch):
-        monkeypatch.setattr(os, "access", lambda *_: False)
-        trouble(healthy, "failure", "cannot be written")
+    def test_a_file_that_cannot_be_written_is_told(self, own, monkeypatch):
+        app, file = own
+        monkeypatch.setattr(os, "access", lambda path, _: path != file)
+        assert trouble(app, "failure", "cannot be written") == f"Run: chmod u+rw {file}"
+        me = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: me)
+        cure = next(each.cure for each in examine(app) if "cannot be written" in each.what)
+        assert f"chown {me} {file}" in cure
+
+    def test_a_file_that_cannot_be_opened_is_told(self, own, monkeypatch):
+        app, file = own
+
+        def refuse(*_):
+            raise PermissionError(13, "Permission denied", str(file))
+
+        monkeypatch.setattr(Path, "open", refuse)
+        trouble(app, "failure", f"Permission denied: '{file}'")
 
     def test_a_large_log_is_told(self, app, healthy, monkeypatch):
         monkeypatch.setattr(doctor, "LARGE_WAL", -1)

@@ -18,7 +18,8 @@ def examine() -> None:
     """Look over settings, secret key, database, disk and clock.
 
     Each line is ok, a warning or a failure, with its cure below it. The exit code is 1 if there is
-    a failure. Run it as the user that the service runs as.
+    a failure. Run it as the user that the service runs as. It changes nothing, but that like any
+    command it makes the secret key if there is none.
     """
     worst = Level.OK
     for finding in doctor.examine():
