@@ -406,11 +406,15 @@ def check_timeouts(connection: sa.Connection) -> Finding:
 def check_connections(connection: sa.Connection) -> Finding:
     names = ("max_connections", "superuser_reserved_connections")
     most, reserved = (int(_setting(connection, name)) for name in names)
-    wanted = int(POOL["pool_size"]) * (os.cpu_count() or 1)
-    what = f"Postgres takes {most - reserved} connections; a worker for each core may use {wanted}"
-    if wanted <= most - reserved:
+    workers, cores = (most - reserved) // int(POOL["pool_size"]), os.cpu_count() or 1
+    what = f"Postgres takes the connections of {workers} workers, all machines together"
+    if cores <= workers:
         return ok(what)
-    return warning(what, "Raise max_connections, or set WEB_CONCURRENCY to fewer workers.")
+    return warning(
+        f"{what}, and there would be one for each of {cores:,} cores",
+        f"Raise max_connections. Or start at most {workers}, by WEB_CONCURRENCY, which is not seen "
+        "from here: this line is then no matter.",
+    )
 
 
 def _setting(connection: sa.Connection, name: str) -> str:

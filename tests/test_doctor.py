@@ -436,7 +436,8 @@ class TestPostgres:
 
     def test_too_few_connections_are_told(self, healthy, monkeypatch):
         monkeypatch.setattr(os, "cpu_count", lambda: 100_000)
-        trouble(healthy, "warning", "may use 800000")
+        cure = trouble(healthy, "warning", "100,000 cores")
+        assert "WEB_CONCURRENCY" in cure
 
     @pytest.mark.parametrize(("seconds", "level"), [(10, "warning"), (100, "failure")])
     def test_clocks_that_differ_are_told(self, healthy, monkeypatch, seconds, level):
