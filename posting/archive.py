@@ -6,19 +6,18 @@ archive, whatever their engines.
 
 import gzip
 import json
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, Any
+from typing import Any
 
 import click
 import sqlalchemy as sa
 
 from posting.columns import form_of
 from posting.database import alone, db, reason, snapshot
+from posting.files import appearing
 from posting.migrations import newest
 
 FORMAT = "posting archive"
@@ -43,15 +42,14 @@ class ArchiveError(click.ClickException):
 def write(path: Path, *, replace: bool) -> Counts:
     """Write all rows into a file that appears at `path` when it is whole; return their numbers.
 
-    Errors: ArchiveError, also if there is such a file already, unless it is to be replaced.
+    Errors: ArchiveError; InTheWay if there is such a file already, unless it is to be replaced.
     """
     with _plain_errors(path), snapshot() as connection:
-        if path.exists() and not (replace and path.is_file()):
-            raise ArchiveError(f"{path} exists already. Name another file, or add --force.")
         counts = {table.name: _count(connection, table) for table in db.metadata.sorted_tables}
         header = {"format": FORMAT, "version": VERSION, "schema": newest(), "rows": counts}
         with (
-            _appearing(path) as file,
+            appearing(path, replace=replace) as draft,
+            draft.open("wb") as file,
             gzip.GzipFile("", "wb", COMPRESSION, file, mtime=0) as archive,
             click.progressbar(length=sum(counts.values()), label="Exporting") as bar,
         ):
@@ -142,25 +140,6 @@ def _plain_errors(path: Path) -> Iterator[None]:
             f"The database did not answer ({reason(error)}). "
             "Check that it is up, has room, and that nothing else writes."
         ) from None
-
-
-@contextmanager
-def _appearing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file for its owner alone, which appears at `path` when it is whole and on disk."""
-    with NamedTemporaryFile(dir=path.parent, prefix=".export-", delete=False) as draft:
-        try:
-            yield draft
-            draft.flush()
-            os.fsync(draft.fileno())
-            os.replace(draft.name, path)
-        except BaseException:
-            os.unlink(draft.name)
-            raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _line(value: Any) -> bytes:

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import secrets
 import shlex
 import stat
 from collections.abc import Iterator
@@ -16,8 +15,11 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
 from posting.database import db, in_memory, now, reason, sqlite_file
+from posting.files import appearing
 from posting.migrations import VERSIONS, known, newest
 
+# The endings of files beside a database. One that is left over is read into any that has its name.
+SIDES = ("-wal", "-shm", "-journal")
 BUSY = {5, 6}  # SQLITE_BUSY and SQLITE_LOCKED
 # The bytes on which SQLite locks a database file, as https://www.sqlite.org/fileformat.html says.
 LOCKED_FROM, LOCKED_BYTES = 2**30, 512
@@ -38,16 +40,14 @@ class Restored:
 def back_up(file: Path, *, force: bool) -> None:
     """Copy the database as it is at this moment to `file`, which its owner alone may read.
 
-    Errors: BackupError when the database cannot be copied or the copy is not sound, or when `file`
-    is there already and there is no `force`. `file` is then as it was.
+    Errors: BackupError when the database cannot be copied or the copy is not sound; InTheWay when
+    `file` is there already and there is no `force`. `file` is then as it was.
     """
     database = _database("pg_dump", "--format=custom", f"--file={file}", "{url}")
     if not database.exists():
         raise BackupError(f"There is no database in {database} yet.")
     _refuse_own(file, database)
-    if file.exists() and not force:
-        raise BackupError(f"{file} is there already. Name another file, or replace it: --force")
-    with _told(f"{file} cannot be made"), _appearing(file) as draft:
+    with _told(f"{file} cannot be made"), appearing(file, replace=force, sides=SIDES) as draft:
         _copy_current(draft)
         with closing(_open(draft)) as copy:
             _check(copy, database)
@@ -62,8 +62,10 @@ def restore(file: Path, *, force: bool) -> Restored:
     """
     options = ("--clean", "--if-exists", "--single-transaction", "--dbname={url}")
     database = _database("pg_restore", *options, str(file))
-    if not file.is_file():
+    if not file.exists():
         raise BackupError(f"There is no file {file}.")
+    if not file.is_file():
+        raise BackupError(f"{file} is no ordinary file.")
     _refuse_own(file, database)
     kept = database.with_name(f"{database.name}.before-restore-{now():%Y%m%dT%H%M%SZ}")
     with _told(f"{database} cannot be restored from {file}"), closing(_open(file)) as source:
@@ -93,7 +95,7 @@ def _database(*command: str) -> Path:
 
 def _files(database: Path) -> list[Path]:
     """Return a database's file, and those that SQLite may keep beside it."""
-    return [database.with_name(database.name + end) for end in ("", "-wal", "-shm", "-journal")]
+    return [database.with_name(database.name + end) for end in ("", *SIDES)]
 
 
 def _refuse_own(file: Path, database: Path) -> None:
@@ -113,29 +115,6 @@ def _told(failure: str) -> Iterator[None]:
         raise BackupError(f"{failure} ({error}).") from None
     except sa.exc.SQLAlchemyError as error:
         raise BackupError(f"{failure} ({reason(error)}).") from None
-
-
-@contextmanager
-def _appearing(file: Path) -> Iterator[Path]:
-    """Yield a new file for its owner alone, which at the end is `file`, whole and on the disk."""
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        yield draft
-        _sync(draft)
-        draft.replace(file)
-        _sync(file.parent)
-    finally:
-        for left in _files(draft):
-            left.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _open(file: Path) -> Any:
@@ -218,7 +197,7 @@ def _keep(kept: Path, force: bool) -> None:
         return
     if not force:
         raise _would_overwrite()
-    with _appearing(kept) as draft:
+    with appearing(kept, replace=False, sides=SIDES) as draft:
         _copy_current(draft)
 
 
@@ -254,7 +233,8 @@ def _replace(source: Any, database: Path, kept: Path, force: bool) -> None:
     if broken and not force:
         raise _would_overwrite()
     like = (database if broken else database.parent).stat()
-    with _alone(database) if broken else nullcontext(), _appearing(database) as draft:
+    appears = appearing(database, replace=True, sides=SIDES)
+    with _alone(database) if broken else nullcontext(), appears as draft:
         _copy(source, draft)
         if broken:
             draft.chmod(stat.S_IMODE(like.st_mode))

@@ -233,7 +233,7 @@ def test_it_is_for_its_owner_alone(app, tmp_path):
 def test_a_file_is_replaced_only_by_force(app, tmp_path):
     path = tmp_path / "1.gz"
     path.write_text("precious")
-    expected = f"Error: {path} exists already. Name another file, or add --force."
+    expected = f"Error: {path} is there already. Name another file, or replace it: --force"
     assert run(app, "export", path) == (1, expected)
     assert path.read_text() == "precious"
     assert run(app, "export", "--force", path)[0] == 0
@@ -243,12 +243,12 @@ def test_a_file_is_replaced_only_by_force(app, tmp_path):
 def test_what_is_no_file_is_never_replaced(app, tmp_path):
     for path in (tmp_path, Path("/dev/null")):
         code, said = run(app, "export", "--force", path)
-        assert (code, "exists already" in said) == (1, True)
+        assert (code, "is no ordinary file" in said) == (1, True)
     assert not Path("/dev/null").is_file()
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left"), KeyboardInterrupt()])
-@pytest.mark.parametrize("place", ["os.fsync", "posting.archive._stored"])
+@pytest.mark.parametrize("place", ["posting.files._sync", "posting.archive._stored"])
 def test_a_failure_leaves_nothing_behind(app, tmp_path, monkeypatch, failure, place):
     def fail(*_):
         raise failure

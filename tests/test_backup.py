@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from conftest import POSTGRES
 from pysqlite3 import dbapi2 as sqlite
 
-from posting import backup
+from posting import backup, files
 from posting.database import db, sqlite_file
 from posting.models import Post, User
 
@@ -42,6 +42,17 @@ def scribble(file):
     with file.open("r+b") as pages:
         pages.seek(4096 * 4)
         pages.write(b"scribble" * 2048)
+
+
+def leave_log(file, stale):
+    """Leave what a process that was killed had written beside a database."""
+    with closing(sqlite.connect(file, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode=WAL")
+        writer.execute("UPDATE users SET bio = 'stale'")
+        shutil.copy(f"{file}-wal", stale.with_suffix(".kept"))
+    for left in (f"{file}-wal", f"{file}-shm"):
+        Path(left).unlink(missing_ok=True)
+    stale.with_suffix(".kept").rename(stale)
 
 
 def fill_up(*_):
@@ -110,6 +121,37 @@ class TestBackup:
         assert flask("backup", "--force", str(copy))[0] == 0
         assert rows(copy) == rows(database) != before
 
+    @pytest.mark.parametrize("end", backup.SIDES)
+    def test_what_is_beside_it_is_never_read_into_it(self, flask, copy, database, end):
+        before = rows(copy)
+        stale = copy.with_name(copy.name + end)
+        leave_log(copy, stale)
+        copy.unlink()
+        code, output = flask("backup", str(copy))
+        assert (code, f"{stale} is there already" in output) == (1, True)
+        assert stale.exists()
+        assert flask("backup", "--force", str(copy))[0] == 0
+        assert not stale.exists()
+        assert rows(copy) == rows(database) == before
+
+    @pytest.mark.parametrize("command", ["backup", "restore"])
+    def test_what_is_no_ordinary_file_is_refused(self, flask, folder, command):
+        pipe = folder / "pipe"
+        os.mkfifo(pipe)
+        for file in (pipe, Path("/dev/null")):
+            code, output = flask(command, "--force", str(file))
+            assert (code, f"{file} is no ordinary file" in output) == (1, True)
+            assert not file.is_file()
+
+    def test_it_goes_where_a_link_leads(self, flask, copy, database, tmp_path):
+        link = tmp_path / "link.db"
+        link.symlink_to(copy)
+        copy.write_text("older")
+        assert flask("backup", str(link))[0] == 1
+        assert flask("backup", "--force", str(link))[0] == 0
+        assert link.is_symlink()
+        assert rows(copy) == rows(database)
+
     @pytest.mark.parametrize("link", [None, Path.symlink_to, Path.hardlink_to])
     @pytest.mark.parametrize("command", ["backup", "restore"])
     def test_the_database_itself_is_refused(self, flask, database, folder, link, command):
@@ -123,14 +165,14 @@ class TestBackup:
         assert rows(database) == before
 
     def test_a_failure_leaves_nothing_behind(self, flask, folder, monkeypatch):
-        monkeypatch.setattr(backup, "_sync", fill_up)
+        monkeypatch.setattr(files, "_sync", fill_up)
         file = folder / "full.db"
         expected = f"Error: {file} cannot be made (No space left on device).\n"
         assert flask("backup", str(file)) == (1, expected)
         assert list(folder.iterdir()) == []
 
     def test_a_failure_leaves_an_older_backup(self, flask, copy, monkeypatch):
-        monkeypatch.setattr(backup, "_sync", fill_up)
+        monkeypatch.setattr(files, "_sync", fill_up)
         before = copy.read_bytes()
         assert flask("backup", "--force", str(copy))[0] == 1
         assert copy.read_bytes() == before
