@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import click
@@ -51,6 +52,7 @@ def back_up(file: Path, *, force: bool) -> None:
         _copy_current(draft)
         with closing(_open(draft)) as copy:
             _check(copy, database)
+            _revision(copy, database)
 
 
 def restore(file: Path, *, force: bool) -> Restored:
@@ -74,7 +76,7 @@ def restore(file: Path, *, force: bool) -> Restored:
         if kept.exists():
             raise BackupError(f"{kept} is there already; try again in a second.")
         if database.exists() and _opens():
-            _overwrite(source, kept, force)
+            _overwrite(source, database, kept, force)
         else:
             _replace(source, database, kept, force)
     return Restored(kept if kept.exists() else None, revision != newest())
@@ -135,17 +137,24 @@ def _check(connection: Any, name: Path) -> None:
     if answer != "ok":
         raise BackupError(f"{name} is damaged ({' '.join(answer.split())}).")
     if orphans:
-        raise BackupError(f"{name} has {len(orphans)} broken foreign keys, as in {orphans[0][0]}.")
+        raise BackupError(
+            f"{name} has {len(orphans)} broken foreign keys, as in {orphans[0][0]}. "
+            "Delete those rows, which PRAGMA foreign_key_check lists, or restore an older backup."
+        )
 
 
-def _known_revision(connection: Any, name: Path) -> str:
+def _revision(connection: Any, name: Path) -> str:
     try:
         found = connection.execute("SELECT version_num FROM alembic_version").fetchall()
     except sqlite.OperationalError:
         found = []
     if not found:
         raise BackupError(f"{name} is no database of this service: it names no schema version.")
-    revision = str(found[0][0])
+    return str(found[0][0])
+
+
+def _known_revision(connection: Any, name: Path) -> str:
+    revision = _revision(connection, name)
     if revision not in known():
         raise BackupError(
             f"{name} has schema version {revision}, which this code does not know. "
@@ -205,7 +214,7 @@ def _would_overwrite() -> BackupError:
     return BackupError("The database holds something. To keep that beside it and go on: --force")
 
 
-def _overwrite(source: Any, kept: Path, force: bool) -> None:
+def _overwrite(source: Any, database: Path, kept: Path, force: bool) -> None:
     """Write `source` over the database, in a transaction that others see like any other.
 
     The copy's first step takes the write lock. What is there is kept under that lock, so that no
@@ -220,11 +229,29 @@ def _overwrite(source: Any, kept: Path, force: bool) -> None:
     with closing(db.engine.raw_connection()) as connection:
         target: Any = connection.driver_connection
         try:
-            source.backup(target, pages=1, progress=step)
+            with _paged_like(target, source, database) as pages:
+                pages.backup(target, pages=1, progress=step)
         except sqlite.Error:  # such as a full disk; all is as it was
             kept.unlink(missing_ok=True)
             raise
         target.execute("PRAGMA wal_checkpoint(PASSIVE)")  # or else the next writer would do it
+
+
+@contextmanager
+def _paged_like(target: Any, source: Any, database: Path) -> Iterator[Any]:
+    """Yield `source`, or a draft of it beside the database, in pages of the size of `target`'s.
+
+    SQLite copies no pages of another size into a file in WAL mode.
+    """
+    [(size,)], [(theirs,)] = (each.execute("PRAGMA page_size") for each in (target, source))
+    if size == theirs:
+        yield source
+        return
+    with NamedTemporaryFile(dir=database.parent, prefix=f".{database.name}.") as draft:
+        source.execute(f"PRAGMA page_size={size}")
+        source.execute("VACUUM INTO ?", (draft.name,))
+        with closing(_open(Path(draft.name))) as pages:
+            yield pages
 
 
 def _replace(source: Any, database: Path, kept: Path, force: bool) -> None:

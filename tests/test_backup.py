@@ -190,6 +190,31 @@ class TestBackup:
         assert f"{elsewhere.file} is damaged" in output
         assert [file.name for file in folder.iterdir()] == ["copy.db"]
 
+    def test_a_broken_foreign_key_is_told_with_a_cure(self, flask, elsewhere, folder):
+        change(elsewhere.file, "DELETE FROM users")
+        code, output = flask("backup", str(folder / "new.db"), on=elsewhere)
+        assert (code, output.count("\n")) == (1, 1)
+        assert "broken foreign keys, as in" in output
+        assert "PRAGMA foreign_key_check" in output
+        assert [file.name for file in folder.iterdir()] == ["copy.db"]
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda file: os.truncate(file, 0),
+            lambda file: change(file, "DROP TABLE alembic_version"),
+            lambda file: change(file, "DELETE FROM alembic_version"),
+        ],
+        ids="empty foreign versionless".split(),
+    )
+    def test_what_is_none_of_this_service_is_told(self, flask, elsewhere, folder, spoil):
+        spoil(elsewhere.file)
+        expected = (
+            f"Error: {elsewhere.file} is no database of this service: it names no schema version.\n"
+        )
+        assert flask("backup", str(folder / "new.db"), on=elsewhere) == (1, expected)
+        assert [file.name for file in folder.iterdir()] == ["copy.db"]
+
     def test_a_missing_database_is_not_made(self, flask, elsewhere, folder):
         elsewhere.file.unlink()
         expected = f"Error: There is no database in {elsewhere.file} yet.\n"
@@ -361,6 +386,20 @@ class TestRestore:
         assert told in output
         assert str(copy) in output
         assert rows(database) == there
+
+    @pytest.mark.parametrize(("size", "other"), [(8192, 4096), (4096, 8192)])
+    def test_pages_may_be_of_another_size(self, flask, elsewhere, copy, size, other):
+        for file, bytes_ in ((copy, size), (elsewhere.file, other)):
+            change(file, "PRAGMA journal_mode=DELETE", f"PRAGMA page_size={bytes_}", "VACUUM")
+        change(copy, "UPDATE users SET bio = 'as it was'")
+        assert flask("restore", "--force", str(copy), on=elsewhere)[0] == 0
+        self.kept(elsewhere.file)
+        assert rows(elsewhere.file) == rows(copy)
+        assert {file.name for file in elsewhere.file.parent.glob(".*")} == set()
+        with closing(sqlite.connect(elsewhere.file)) as connection:
+            assert connection.execute("PRAGMA page_size").fetchone() == (other,)
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
     def test_an_older_one_wants_an_upgrade(self, flask, elsewhere, copy):
         change(copy, "UPDATE alembic_version SET version_num = '0003'")
