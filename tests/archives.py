@@ -65,3 +65,59 @@ def pack(path, *lines):
 
 def unpack(path):
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
+
+
+# The example of docs/archive.md has in line 2 and 3 users, 4 an idempotency key, 5 a post,
+# 6 and 7 a comment and a reply, 8 an image, 9 its bytes.
+USER, KEY, POST, COMMENT, REPLY, IMAGE, DATA = 2, 4, 5, 6, 7, 8, 9
+
+
+def on(line, **values):
+    """Change values of the row in a line."""
+
+    def change(lines):
+        lines[line - 1]["row"] |= values
+
+    return change
+
+
+def header(**values):
+    def change(lines):
+        lines[0] |= values
+
+    return change
+
+
+def counted(**counts):
+    def change(lines):
+        lines[0]["rows"] |= counts
+
+    return change
+
+
+def line(number, content):
+    def change(lines):
+        lines[number - 1] = content
+
+    return change
+
+
+def dropped(number, column=None):
+    def change(lines):
+        if column:
+            del lines[number - 1]["row"][column]
+        else:
+            del lines[number - 1]
+
+    return change
+
+
+def swapped(one, another):
+    def change(lines):
+        lines[one - 1], lines[another - 1] = lines[another - 1], lines[one - 1]
+
+    return change
+
+
+def added(content):
+    return lambda lines: lines.append(content)
