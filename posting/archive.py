@@ -5,20 +5,19 @@ archive, whatever their engines.
 """
 
 import gzip
-import json
-import os
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, Any
+from typing import Any
 
 import click
 import sqlalchemy as sa
 
+from posting.archive_lines import ArchiveError, Lines, as_line
 from posting.columns import form_of
 from posting.database import alone, db, reason, snapshot
+from posting.files import appearing
+from posting.invariants import find_fault
 from posting.migrations import newest
 
 FORMAT = "posting archive"
@@ -30,35 +29,35 @@ BATCH_BYTES = 4 * 2**20
 LONGEST_HEADER = 64 * 2**10
 LONGEST_LINE = 16 * 2**20
 LONGEST_LINE_WITH_BYTES = 512 * 2**20  # settings permit images of 256 MiB, which are 342 in base64
+PASSING = sa.exc.OperationalError  # such as a full disk; other errors are a damaged database's
 REFUSALS = (sa.exc.IntegrityError, sa.exc.DataError)
 
 Counts = dict[str, int]
 Row = dict[str, Any]
-
-
-class ArchiveError(click.ClickException):
-    """An archive cannot be written or read, and nothing has changed; the message says why."""
+Writers = list[tuple[str, Callable[[Any], Any]]]
 
 
 def write(path: Path, *, replace: bool) -> Counts:
     """Write all rows into a file that appears at `path` when it is whole; return their numbers.
 
-    Errors: ArchiveError, also if there is such a file already, unless it is to be replaced.
+    Errors: ArchiveError, also for rows that could not be read again; InTheWay if there is such a
+    file already, unless it is to be replaced.
     """
     with _plain_errors(path), snapshot() as connection:
-        if path.exists() and not (replace and path.is_file()):
-            raise ArchiveError(f"{path} exists already. Name another file, or add --force.")
+        if fault := find_fault(connection):
+            raise ArchiveError(f"The database is not sound: {fault}.")
         counts = {table.name: _count(connection, table) for table in db.metadata.sorted_tables}
         header = {"format": FORMAT, "version": VERSION, "schema": newest(), "rows": counts}
         with (
-            _appearing(path) as file,
+            appearing(path, replace=replace) as draft,
+            draft.open("wb") as file,
             gzip.GzipFile("", "wb", COMPRESSION, file, mtime=0) as archive,
             click.progressbar(length=sum(counts.values()), label="Exporting") as bar,
         ):
-            archive.write(_line(header))
+            archive.write(as_line(header))
             for table in db.metadata.sorted_tables:
                 for row in _stored(connection, table):
-                    archive.write(_line({"table": table.name, "row": row}))
+                    archive.write(as_line({"table": table.name, "row": row}))
                     bar.update(1)
     return counts
 
@@ -80,6 +79,8 @@ def read(path: Path) -> Counts:
                         _insert(connection, table, batch, lines)
                         bar.update(len(batch))
             lines.ensure_end()
+            if fault := find_fault(connection):
+                raise ArchiveError(f"{path}, all lines together: {fault}.")
     return counts
 
 
@@ -87,47 +88,6 @@ def spoken(counts: Counts) -> str:
     """Return how many rows there are in words."""
     parts = [f"{count:,} {table.replace('_', ' ')}" for table, count in counts.items() if count]
     return ", ".join(parts) or "no rows"
-
-
-class Lines:
-    """The lines of an archive, one at a time; what is wrong with one is told with its number."""
-
-    def __init__(self, path: Path, file: gzip.GzipFile) -> None:
-        self.path = path
-        self.file = file
-        self.number = 0
-
-    def next(self, longest: int, read: Callable[[Any], Any]) -> Any:
-        """Return what `read` makes of the next line, of at most so many bytes.
-
-        Errors: ArchiveError; `read` raises ValueError for what it does not take.
-        """
-        self.number += 1
-        try:
-            line = self._unpack(self.file.readline, longest + 1)
-            if not line:
-                raise ValueError("the file ends before it")
-            if len(line) > longest:
-                raise ValueError(f"longer than {longest:,} bytes")
-            return read(_parse(line))
-        except ValueError as error:
-            raise self.error(str(error)) from None
-
-    def ensure_end(self) -> None:
-        """Make sure that all was read, and read right. Errors: ArchiveError."""
-        self.number += 1
-        if self._unpack(self.file.read, 1):
-            raise self.error("more than line 1 counts")
-
-    def error(self, what: str, number: int | None = None) -> ArchiveError:
-        """Return what to raise for the last line, or for one before it."""
-        return ArchiveError(f"{self.path}, line {number or self.number}: {what}.")
-
-    def _unpack(self, read: Callable[[int], bytes], size: int) -> bytes:
-        try:
-            return read(size)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise self.error(f"damaged, or not packed by gzip ({error})") from None
 
 
 @contextmanager
@@ -138,41 +98,10 @@ def _plain_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise ArchiveError(f"{path}: {error.strerror or error}.") from None
     except sa.exc.SQLAlchemyError as error:
-        raise ArchiveError(
-            f"The database did not answer ({reason(error)}). "
-            "Check that it is up, has room, and that nothing else writes."
-        ) from None
-
-
-@contextmanager
-def _appearing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file for its owner alone, which appears at `path` when it is whole and on disk."""
-    with NamedTemporaryFile(dir=path.parent, prefix=".export-", delete=False) as draft:
-        try:
-            yield draft
-            draft.flush()
-            os.fsync(draft.fileno())
-            os.replace(draft.name, path)
-        except BaseException:
-            os.unlink(draft.name)
-            raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _line(value: Any) -> bytes:
-    """Return one line of JSON, in ASCII: no text has anything in it that may end a line."""
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
-
-
-def _parse(line: bytes) -> Any:
-    try:
-        return json.loads(line.decode())
-    except (ValueError, RecursionError):
-        raise ValueError("not JSON in UTF-8") from None
+        cure = "Check that it is up, has room, and that nothing else writes."
+        if isinstance(error, sa.exc.DatabaseError) and not isinstance(error, PASSING):
+            cure = "Run: flask doctor"
+        raise ArchiveError(f"The database did not answer ({reason(error)}). {cure}") from None
 
 
 def _count(connection: sa.Connection, table: sa.Table) -> int:
@@ -180,12 +109,27 @@ def _count(connection: sa.Connection, table: sa.Table) -> int:
 
 
 def _stored(connection: sa.Connection, table: sa.Table) -> Iterator[Row]:
-    """Yield the rows of a table as they are written."""
+    """Yield the rows of a table as they are written. Error: ArchiveError for what is no value."""
     writers = [(column.name, form_of(column).write) for column in table.columns]
     statement = sa.select(table).order_by(*_order(connection, table))
     at_once = 1 if _has_bytes(table) else ROWS_READ_AT_ONCE
-    for row in connection.execute(statement, execution_options={"yield_per": at_once}):
-        yield {name: write(value) for (name, write), value in zip(writers, row, strict=True)}
+    rows = connection.execute(statement, execution_options={"yield_per": at_once})
+    try:
+        for row in rows:
+            yield _written(table, writers, row)
+    except (TypeError, ValueError) as error:  # SQLite stores anything anywhere
+        raise ArchiveError(f"A row of {table.name} cannot be read: {error}.") from None
+
+
+def _written(table: sa.Table, writers: Writers, row: sa.Row[Any]) -> Row:
+    written = {}
+    for (name, write_value), value in zip(writers, row, strict=True):
+        try:
+            written[name] = write_value(value)
+        except (TypeError, ValueError) as rule:
+            key = ", ".join(str(row._mapping[column]) for column in table.primary_key)
+            raise ArchiveError(f"{table.name}.{name} of {key!r} {rule}.") from None
+    return written
 
 
 def _order(connection: sa.Connection, table: sa.Table) -> list[sa.ColumnElement[Any]]:

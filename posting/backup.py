@@ -2,13 +2,13 @@
 
 import fcntl
 import os
-import secrets
 import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import click
@@ -16,8 +16,11 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
 from posting.database import db, in_memory, now, reason, sqlite_file
+from posting.files import appearing
 from posting.migrations import VERSIONS, known, newest
 
+# The endings of files beside a database. One that is left over is read into any that has its name.
+SIDES = ("-wal", "-shm", "-journal")
 BUSY = {5, 6}  # SQLITE_BUSY and SQLITE_LOCKED
 # The bytes on which SQLite locks a database file, as https://www.sqlite.org/fileformat.html says.
 LOCKED_FROM, LOCKED_BYTES = 2**30, 512
@@ -38,19 +41,18 @@ class Restored:
 def back_up(file: Path, *, force: bool) -> None:
     """Copy the database as it is at this moment to `file`, which its owner alone may read.
 
-    Errors: BackupError when the database cannot be copied or the copy is not sound, or when `file`
-    is there already and there is no `force`. `file` is then as it was.
+    Errors: BackupError when the database cannot be copied or the copy is not sound; InTheWay when
+    `file` is there already and there is no `force`. `file` is then as it was.
     """
     database = _database("pg_dump", "--format=custom", f"--file={file}", "{url}")
     if not database.exists():
         raise BackupError(f"There is no database in {database} yet.")
     _refuse_own(file, database)
-    if file.exists() and not force:
-        raise BackupError(f"{file} is there already. Name another file, or replace it: --force")
-    with _told(f"{file} cannot be made"), _appearing(file) as draft:
+    with _told(f"{file} cannot be made"), appearing(file, replace=force, sides=SIDES) as draft:
         _copy_current(draft)
         with closing(_open(draft)) as copy:
             _check(copy, database)
+            _revision(copy, database)
 
 
 def restore(file: Path, *, force: bool) -> Restored:
@@ -62,8 +64,10 @@ def restore(file: Path, *, force: bool) -> Restored:
     """
     options = ("--clean", "--if-exists", "--single-transaction", "--dbname={url}")
     database = _database("pg_restore", *options, str(file))
-    if not file.is_file():
+    if not file.exists():
         raise BackupError(f"There is no file {file}.")
+    if not file.is_file():
+        raise BackupError(f"{file} is no ordinary file.")
     _refuse_own(file, database)
     kept = database.with_name(f"{database.name}.before-restore-{now():%Y%m%dT%H%M%SZ}")
     with _told(f"{database} cannot be restored from {file}"), closing(_open(file)) as source:
@@ -72,7 +76,7 @@ def restore(file: Path, *, force: bool) -> Restored:
         if kept.exists():
             raise BackupError(f"{kept} is there already; try again in a second.")
         if database.exists() and _opens():
-            _overwrite(source, kept, force)
+            _overwrite(source, database, kept, force)
         else:
             _replace(source, database, kept, force)
     return Restored(kept if kept.exists() else None, revision != newest())
@@ -93,7 +97,7 @@ def _database(*command: str) -> Path:
 
 def _files(database: Path) -> list[Path]:
     """Return a database's file, and those that SQLite may keep beside it."""
-    return [database.with_name(database.name + end) for end in ("", "-wal", "-shm", "-journal")]
+    return [database.with_name(database.name + end) for end in ("", *SIDES)]
 
 
 def _refuse_own(file: Path, database: Path) -> None:
@@ -115,29 +119,6 @@ def _told(failure: str) -> Iterator[None]:
         raise BackupError(f"{failure} ({reason(error)}).") from None
 
 
-@contextmanager
-def _appearing(file: Path) -> Iterator[Path]:
-    """Yield a new file for its owner alone, which at the end is `file`, whole and on the disk."""
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        yield draft
-        _sync(draft)
-        draft.replace(file)
-        _sync(file.parent)
-    finally:
-        for left in _files(draft):
-            left.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _open(file: Path) -> Any:
     # Writable if it can be, since a copy of a database in use may have a -wal file to be read in.
     connection = sqlite.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True)
@@ -156,17 +137,24 @@ def _check(connection: Any, name: Path) -> None:
     if answer != "ok":
         raise BackupError(f"{name} is damaged ({' '.join(answer.split())}).")
     if orphans:
-        raise BackupError(f"{name} has {len(orphans)} broken foreign keys, as in {orphans[0][0]}.")
+        raise BackupError(
+            f"{name} has {len(orphans)} broken foreign keys, as in {orphans[0][0]}. "
+            "Delete those rows, which PRAGMA foreign_key_check lists, or restore an older backup."
+        )
 
 
-def _known_revision(connection: Any, name: Path) -> str:
+def _revision(connection: Any, name: Path) -> str:
     try:
         found = connection.execute("SELECT version_num FROM alembic_version").fetchall()
     except sqlite.OperationalError:
         found = []
     if not found:
         raise BackupError(f"{name} is no database of this service: it names no schema version.")
-    revision = str(found[0][0])
+    return str(found[0][0])
+
+
+def _known_revision(connection: Any, name: Path) -> str:
+    revision = _revision(connection, name)
     if revision not in known():
         raise BackupError(
             f"{name} has schema version {revision}, which this code does not know. "
@@ -218,7 +206,7 @@ def _keep(kept: Path, force: bool) -> None:
         return
     if not force:
         raise _would_overwrite()
-    with _appearing(kept) as draft:
+    with appearing(kept, replace=False, sides=SIDES) as draft:
         _copy_current(draft)
 
 
@@ -226,7 +214,7 @@ def _would_overwrite() -> BackupError:
     return BackupError("The database holds something. To keep that beside it and go on: --force")
 
 
-def _overwrite(source: Any, kept: Path, force: bool) -> None:
+def _overwrite(source: Any, database: Path, kept: Path, force: bool) -> None:
     """Write `source` over the database, in a transaction that others see like any other.
 
     The copy's first step takes the write lock. What is there is kept under that lock, so that no
@@ -241,11 +229,29 @@ def _overwrite(source: Any, kept: Path, force: bool) -> None:
     with closing(db.engine.raw_connection()) as connection:
         target: Any = connection.driver_connection
         try:
-            source.backup(target, pages=1, progress=step)
+            with _paged_like(target, source, database) as pages:
+                pages.backup(target, pages=1, progress=step)
         except sqlite.Error:  # such as a full disk; all is as it was
             kept.unlink(missing_ok=True)
             raise
         target.execute("PRAGMA wal_checkpoint(PASSIVE)")  # or else the next writer would do it
+
+
+@contextmanager
+def _paged_like(target: Any, source: Any, database: Path) -> Iterator[Any]:
+    """Yield `source`, or a draft of it beside the database, in pages of the size of `target`'s.
+
+    SQLite copies no pages of another size into a file in WAL mode.
+    """
+    [(size,)], [(theirs,)] = (each.execute("PRAGMA page_size") for each in (target, source))
+    if size == theirs:
+        yield source
+        return
+    with NamedTemporaryFile(dir=database.parent, prefix=f".{database.name}.") as draft:
+        source.execute(f"PRAGMA page_size={size}")
+        source.execute("VACUUM INTO ?", (draft.name,))
+        with closing(_open(Path(draft.name))) as pages:
+            yield pages
 
 
 def _replace(source: Any, database: Path, kept: Path, force: bool) -> None:
@@ -254,7 +260,8 @@ def _replace(source: Any, database: Path, kept: Path, force: bool) -> None:
     if broken and not force:
         raise _would_overwrite()
     like = (database if broken else database.parent).stat()
-    with _alone(database) if broken else nullcontext(), _appearing(database) as draft:
+    appears = appearing(database, replace=True, sides=SIDES)
+    with _alone(database) if broken else nullcontext(), appears as draft:
         _copy(source, draft)
         if broken:
             draft.chmod(stat.S_IMODE(like.st_mode))

@@ -1,11 +1,12 @@
 """Values of columns in JSON: written without loss, and read so that both databases take them.
 
 SQLite stores texts that are too long, and whole numbers where text belongs; Postgres does not. So
-what is read here is checked for what no constraint of SQLite's checks.
+what is read here is checked for what no constraint of SQLite's checks, and what is written too, so
+that it can be read.
 """
 
 import base64
-import json
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.database import UtcDateTime
-
-DEEPEST_JSON = 100
+from posting.database import ID_LENGTH, ID_PATTERN, UtcDateTime
+from posting.models import Identifier, User
+from posting.schemas import USERNAME_PATTERN
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,17 @@ class Form:
 
 
 def form_of(column: sa.Column[Any]) -> Form:
-    """Return the form of a column's values. Error: KeyError for a type that has no form yet."""
-    form = FORMS[type(column.type)]
+    """Return the form of a column's values; both ways, it takes only what can be read.
+
+    Error: KeyError for a type that has no form yet.
+    """
+    form = _form_of(column)
     longest = getattr(column.type, "length", None)
 
     def write(value: Any) -> Any:
-        return None if value is None else form.write(value)
+        written = None if value is None else form.write(value)
+        read(written)
+        return written
 
     def read(value: Any) -> Any:
         if value is None:
@@ -48,6 +54,12 @@ def form_of(column: sa.Column[Any]) -> Form:
     return Form(write, read)
 
 
+def _form_of(column: sa.Column[Any]) -> Form:
+    if column.type is Identifier:
+        return IDENTIFIER
+    return USERNAME if column is User.__table__.c.username else FORMS[type(column.type)]
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -56,6 +68,18 @@ def _read_text(value: Any) -> str:
     if not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value):
         raise ValueError("must be text, without U+0000 and lone surrogates")
     return value
+
+
+def _read_identifier(value: Any) -> str:
+    if not re.fullmatch(ID_PATTERN, _read_text(value)):
+        raise ValueError(f"must be {ID_LENGTH} characters of A-Z, a-z, 0-9, '_' and '-'")
+    return str(value)
+
+
+def _read_username(value: Any) -> str:
+    if not re.fullmatch(USERNAME_PATTERN, _read_text(value)):
+        raise ValueError("must be a name to sign up with")
+    return str(value)
 
 
 def _read_whole_number(value: Any) -> int:
@@ -90,29 +114,22 @@ def _read_bytes(value: Any) -> bytes:
         raise ValueError("must be base64") from None
 
 
-def _read_json(value: Any) -> Any:
-    if _is_deeper(value, DEEPEST_JSON):
-        raise ValueError(f"must not be nested more than {DEEPEST_JSON} deep")
-    try:
-        json.dumps(value, allow_nan=False)
-    except ValueError:
-        raise ValueError("must not hold a number that is not finite") from None
+def _read_texts(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError("must be an object of texts")
+    for text in itertools.chain(*value.items()):
+        _read_text(text)
     return value
 
 
-def _is_deeper(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return not levels or any(_is_deeper(each, levels - 1) for each in inner)
-
-
 TEXT = Form(_same, _read_text)
+IDENTIFIER = Form(_same, _read_identifier)
+USERNAME = Form(_same, _read_username)
 FORMS = {
     sa.String: TEXT,
     sa.Text: TEXT,
     sa.Integer: Form(_same, _read_whole_number),
     sa.LargeBinary: Form(_write_bytes, _read_bytes),
-    sa.JSON: Form(_same, _read_json),
+    sa.JSON: Form(_same, _read_texts),
     UtcDateTime: Form(_write_moment, _read_moment),
 }

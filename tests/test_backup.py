@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from conftest import POSTGRES
 from pysqlite3 import dbapi2 as sqlite
 
-from posting import backup
+from posting import backup, files
 from posting.database import db, sqlite_file
 from posting.models import Post, User
 
@@ -42,6 +42,17 @@ def scribble(file):
     with file.open("r+b") as pages:
         pages.seek(4096 * 4)
         pages.write(b"scribble" * 2048)
+
+
+def leave_log(file, stale):
+    """Leave what a process that was killed had written beside a database."""
+    with closing(sqlite.connect(file, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode=WAL")
+        writer.execute("UPDATE users SET bio = 'stale'")
+        shutil.copy(f"{file}-wal", stale.with_suffix(".kept"))
+    for left in (f"{file}-wal", f"{file}-shm"):
+        Path(left).unlink(missing_ok=True)
+    stale.with_suffix(".kept").rename(stale)
 
 
 def fill_up(*_):
@@ -110,6 +121,37 @@ class TestBackup:
         assert flask("backup", "--force", str(copy))[0] == 0
         assert rows(copy) == rows(database) != before
 
+    @pytest.mark.parametrize("end", backup.SIDES)
+    def test_what_is_beside_it_is_never_read_into_it(self, flask, copy, database, end):
+        before = rows(copy)
+        stale = copy.with_name(copy.name + end)
+        leave_log(copy, stale)
+        copy.unlink()
+        code, output = flask("backup", str(copy))
+        assert (code, f"{stale} is there already" in output) == (1, True)
+        assert stale.exists()
+        assert flask("backup", "--force", str(copy))[0] == 0
+        assert not stale.exists()
+        assert rows(copy) == rows(database) == before
+
+    @pytest.mark.parametrize("command", ["backup", "restore"])
+    def test_what_is_no_ordinary_file_is_refused(self, flask, folder, command):
+        pipe = folder / "pipe"
+        os.mkfifo(pipe)
+        for file in (pipe, Path("/dev/null")):
+            code, output = flask(command, "--force", str(file))
+            assert (code, f"{file} is no ordinary file" in output) == (1, True)
+            assert not file.is_file()
+
+    def test_it_goes_where_a_link_leads(self, flask, copy, database, tmp_path):
+        link = tmp_path / "link.db"
+        link.symlink_to(copy)
+        copy.write_text("older")
+        assert flask("backup", str(link))[0] == 1
+        assert flask("backup", "--force", str(link))[0] == 0
+        assert link.is_symlink()
+        assert rows(copy) == rows(database)
+
     @pytest.mark.parametrize("link", [None, Path.symlink_to, Path.hardlink_to])
     @pytest.mark.parametrize("command", ["backup", "restore"])
     def test_the_database_itself_is_refused(self, flask, database, folder, link, command):
@@ -123,14 +165,14 @@ class TestBackup:
         assert rows(database) == before
 
     def test_a_failure_leaves_nothing_behind(self, flask, folder, monkeypatch):
-        monkeypatch.setattr(backup, "_sync", fill_up)
+        monkeypatch.setattr(files, "_sync", fill_up)
         file = folder / "full.db"
         expected = f"Error: {file} cannot be made (No space left on device).\n"
         assert flask("backup", str(file)) == (1, expected)
         assert list(folder.iterdir()) == []
 
     def test_a_failure_leaves_an_older_backup(self, flask, copy, monkeypatch):
-        monkeypatch.setattr(backup, "_sync", fill_up)
+        monkeypatch.setattr(files, "_sync", fill_up)
         before = copy.read_bytes()
         assert flask("backup", "--force", str(copy))[0] == 1
         assert copy.read_bytes() == before
@@ -146,6 +188,31 @@ class TestBackup:
         code, output = flask("backup", str(folder / "new.db"), on=elsewhere)
         assert (code, output.count("\n")) == (1, 1)
         assert f"{elsewhere.file} is damaged" in output
+        assert [file.name for file in folder.iterdir()] == ["copy.db"]
+
+    def test_a_broken_foreign_key_is_told_with_a_cure(self, flask, elsewhere, folder):
+        change(elsewhere.file, "DELETE FROM users")
+        code, output = flask("backup", str(folder / "new.db"), on=elsewhere)
+        assert (code, output.count("\n")) == (1, 1)
+        assert "broken foreign keys, as in" in output
+        assert "PRAGMA foreign_key_check" in output
+        assert [file.name for file in folder.iterdir()] == ["copy.db"]
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda file: os.truncate(file, 0),
+            lambda file: change(file, "DROP TABLE alembic_version"),
+            lambda file: change(file, "DELETE FROM alembic_version"),
+        ],
+        ids="empty foreign versionless".split(),
+    )
+    def test_what_is_none_of_this_service_is_told(self, flask, elsewhere, folder, spoil):
+        spoil(elsewhere.file)
+        expected = (
+            f"Error: {elsewhere.file} is no database of this service: it names no schema version.\n"
+        )
+        assert flask("backup", str(folder / "new.db"), on=elsewhere) == (1, expected)
         assert [file.name for file in folder.iterdir()] == ["copy.db"]
 
     def test_a_missing_database_is_not_made(self, flask, elsewhere, folder):
@@ -319,6 +386,20 @@ class TestRestore:
         assert told in output
         assert str(copy) in output
         assert rows(database) == there
+
+    @pytest.mark.parametrize(("size", "other"), [(8192, 4096), (4096, 8192)])
+    def test_pages_may_be_of_another_size(self, flask, elsewhere, copy, size, other):
+        for file, bytes_ in ((copy, size), (elsewhere.file, other)):
+            change(file, "PRAGMA journal_mode=DELETE", f"PRAGMA page_size={bytes_}", "VACUUM")
+        change(copy, "UPDATE users SET bio = 'as it was'")
+        assert flask("restore", "--force", str(copy), on=elsewhere)[0] == 0
+        self.kept(elsewhere.file)
+        assert rows(elsewhere.file) == rows(copy)
+        assert {file.name for file in elsewhere.file.parent.glob(".*")} == set()
+        with closing(sqlite.connect(elsewhere.file)) as connection:
+            assert connection.execute("PRAGMA page_size").fetchone() == (other,)
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
     def test_an_older_one_wants_an_upgrade(self, flask, elsewhere, copy):
         change(copy, "UPDATE alembic_version SET version_num = '0003'")
