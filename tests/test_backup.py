@@ -346,7 +346,7 @@ class TestRestore:
 
     def test_when_it_cannot_be_written_nothing_changes(self, flask, elsewhere, copy):
         there = rows(elsewhere.file)
-        large = ("CREATE TABLE large (data)", "INSERT INTO large VALUES (zeroblob(1000000))")
+        large = ("CREATE TABLE large (data)", "INSERT INTO large VALUES (zeroblob(20000000))")
         change(copy, *large)
         with elsewhere.app_context():
             engine = db.engine
