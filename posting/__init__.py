@@ -13,7 +13,16 @@ from posting.blueprints.images import images
 from posting.blueprints.posts import posts
 from posting.blueprints.system import system
 from posting.blueprints.users import users
-from posting.protocol import cross_origin, headers, hosts, observation, openapi, problems
+from posting.protocol import (
+    cross_origin,
+    headers,
+    hosts,
+    observation,
+    openapi,
+    preconditions,
+    problems,
+    response_cache,
+)
 from posting.protocol.operations import IdConverter
 
 __all__ = ["create_app"]
@@ -44,12 +53,14 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
     config.load(app, given)
     secret_key.init_app(app)
     logs.init_app(app)
+    database.init_app(app)
     observation.init_app(app)
+    preconditions.init_app(app)
+    response_cache.init_app(app)
     headers.init_app(app)
     problems.init_app(app)
     hosts.init_app(app)
     cross_origin.init_app(app)
-    database.init_app(app)
     sessions.init_app(app)
     cli.init_app(app)
 

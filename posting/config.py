@@ -187,6 +187,12 @@ SETTINGS = (
     ),
     Setting("LOG_FORMAT", one_of("text", "json"), "text", "`text` lines, or `json` ones"),
     Setting("LOG_REQUESTS", one_of("on", "off"), "on", "`on` logs a line for each request"),
+    Setting(
+        "RESPONSE_CACHE",
+        one_of("on", "off"),
+        "on",
+        "`on` keeps answers to public GETs until something is committed; on SQLite",
+    ),
     Setting("METRICS", one_of("on", "off"), "off", "`on` answers Prometheus at `/metrics`"),
     Setting("PASSWORD_MIN", whole_number(8, 256), 8, "Least length of a password; 15 is better"),
     Setting(

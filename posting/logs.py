@@ -13,7 +13,7 @@ class TextFormatter(logging.Formatter):
     """A line that a person reads; line breaks in messages cannot forge another."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_moment(record)} {record.levelname} [{_request_id()}] {_one_line(record)}"
+        line = f"{_moment(record)} {record.levelname} [{_request_id(record)}] {_one_line(record)}"
         if not record.exc_info:
             return line
         return f"{line}\n{indent(self.formatException(record.exc_info), '    ')}"
@@ -27,7 +27,7 @@ class JsonFormatter(logging.Formatter):
             "time": _moment(record),
             "level": record.levelname,
             "logger": record.name,
-            "request_id": _request_id(),
+            "request_id": _request_id(record),
             "message": record.getMessage(),
         }
         entry |= getattr(record, "facts", {})
@@ -48,8 +48,10 @@ def _moment(record: logging.LogRecord) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _request_id() -> str:
-    return g.get("request_id", "-") if has_request_context() else "-"
+def _request_id(record: logging.LogRecord) -> str:
+    """Return the id of the request that a line is about: one that it names, or the current one."""
+    current = g.get("request_id", "-") if has_request_context() else "-"
+    return getattr(record, "request_id", current)
 
 
 def _one_line(record: logging.LogRecord) -> str:

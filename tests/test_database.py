@@ -282,7 +282,7 @@ class TestQueries:
                 db.session.commit()
 
     @pytest.fixture
-    def plan(self, app, monkeypatch):
+    def plan(self, app, statements):
         """Return how the database would run the queries of a request, as text."""
 
         def plan(client, url, method="GET"):

@@ -10,6 +10,7 @@ from posting.protocol.operations import anyone
 
 _well_formed = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 
+REQUEST_ID = "X-Request-ID"
 PUBLIC = "public, max-age=0, must-revalidate"
 PRIVATE = "private, no-store"
 ALWAYS = {
@@ -20,22 +21,25 @@ ALWAYS = {
 JSON_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
+def id_for(sent: str) -> str:
+    """Return a request's id: the one that came with it if that is well-formed, else a new one."""
+    return sent if _well_formed(sent) else nanoid.generate(size=14)
+
+
 def identify_request() -> None:
-    """Give the request its id: the one that came with it if well-formed, else a new one."""
-    sent = request.headers.get("X-Request-ID", "")
-    g.request_id = sent if _well_formed(sent) else nanoid.generate(size=14)
+    g.request_id = id_for(request.headers.get(REQUEST_ID, ""))
 
 
 def finish(response: Response) -> Response:
-    """Add the headers that do not depend on the view, and honour If-None-Match."""
+    """Add the headers that do not depend on the view."""
     if response.status_code == 204:
         response.set_data(b"")
         response.headers.remove("Content-Type")
-    preconditions.finish(response)
+    preconditions.tag(response)
     rate_limits.finish(response)
     headers = response.headers
     headers.update(ALWAYS)
-    headers["X-Request-ID"] = g.request_id
+    headers[REQUEST_ID] = g.request_id
     headers.setdefault("Cache-Control", PUBLIC if _anyone_may_read(response) else PRIVATE)
     headers.setdefault("Content-Security-Policy", JSON_POLICY)
     if (current_app.config["PUBLIC_URL"] or "").startswith("https:"):

@@ -5,7 +5,10 @@ Both name the route, such as /posts/{id}, and never the path: what clients send 
 
 import logging
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import prometheus_client
 from flask import Flask, Response, current_app, g, request
@@ -22,6 +25,18 @@ _requests = prometheus_client.Counter(
 _seconds = prometheus_client.Histogram(
     "posting_request_seconds", "How long it took to answer", ["method", "route"]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What is told of a request."""
+
+    method: str
+    route: str
+    status: int
+    seconds: float
+    request_id: str
+    user: str | None = None
 
 
 def init_app(app: Flask) -> None:
@@ -43,31 +58,42 @@ def exposition() -> bytes:
     return prometheus_client.generate_latest(registry)
 
 
+def observe(config: Mapping[str, Any], answered: Answered) -> None:
+    """Log a request and count it, as far as either is switched on."""
+    method = answered.method if answered.method in METHODS else "other"
+    if config["LOG_REQUESTS"] == "on":
+        _log(method, answered)
+    if config["METRICS"] == "on":
+        _requests.labels(method, answered.route, str(answered.status)).inc()
+        _seconds.labels(method, answered.route).observe(answered.seconds)
+
+
+def route() -> str:
+    """Return the route of the request, such as /posts/{id}."""
+    rule = request.url_rule
+    return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule) if rule else NO_ROUTE
+
+
 def _begin() -> None:
     g.began = perf_counter()
 
 
 def _observe(response: Response) -> Response:
-    seconds = perf_counter() - g.began
-    method = request.method if request.method in METHODS else "other"
-    route, status = _route(), str(response.status_code)
-    if current_app.config["LOG_REQUESTS"] == "on":
-        _log(method, route, status, seconds)
-    if current_app.config["METRICS"] == "on":
-        _requests.labels(method, route, status).inc()
-        _seconds.labels(method, route).observe(seconds)
+    user, seconds = g.get("user_id"), perf_counter() - g.began
+    answered = Answered(request.method, route(), response.status_code, seconds, g.request_id, user)
+    observe(current_app.config, answered)
     return response
 
 
-def _log(method: str, route: str, status: str, seconds: float) -> None:
-    milliseconds = round(seconds * 1000, 1)
-    facts = {"method": method, "route": route, "status": status, "milliseconds": milliseconds}
-    if user_id := g.get("user_id"):
-        facts["user"] = user_id
+def _log(method: str, answered: Answered) -> None:
+    milliseconds = round(answered.seconds * 1000, 1)
+    facts = {
+        "method": method,
+        "route": answered.route,
+        "status": answered.status,
+        "milliseconds": milliseconds,
+    }
+    if answered.user:
+        facts["user"] = answered.user
     line = " ".join(f"{name}={value}" for name, value in facts.items())
-    _logger.info("%s", line, extra={"facts": facts})
-
-
-def _route() -> str:
-    rule = request.url_rule
-    return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule) if rule else NO_ROUTE
+    _logger.info("%s", line, extra={"facts": facts, "request_id": answered.request_id})

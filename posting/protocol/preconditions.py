@@ -3,11 +3,12 @@
 import hashlib
 import re
 
-from flask import Response, request
+from flask import Flask, Response, request
 from marshmallow import Schema, fields
 from werkzeug.exceptions import PreconditionFailed
 
 # What proxies make of a tag when they compress its body: W/"1-ab", "1-ab:gzip", "1-ab-gzip".
+OF_A_BODY = ("Content-Type", "Content-Length")
 _TAG = re.compile(r'(?:W/)?"([^"]*?)(?:[:;-](?:gzip|br|zstd|deflate))?"')
 
 
@@ -28,10 +29,14 @@ def immutable(tag: str) -> dict[str, str]:
     return {"ETag": f'"{tag}"', "Cache-Control": "public, max-age=31536000, immutable"}
 
 
+def names(header: str, tag: str) -> bool:
+    """Tell whether an If-None-Match names this tag."""
+    return header.strip() == "*" or f'"{tag}"' in header or tag in _TAG.findall(header)
+
+
 def client_has(tag: str) -> bool:
     """Tell whether the request names this tag as one that need not be sent again."""
-    header = request.headers.get("If-None-Match", "").strip()
-    return header == "*" or f'"{tag}"' in header or tag in _TAG.findall(header)
+    return names(request.headers.get("If-None-Match", ""), tag)
 
 
 def versioned(version: int) -> dict[str, str]:
@@ -51,19 +56,30 @@ def require_match(condition: dict[str, str], version: int) -> None:
         raise PreconditionFailed("It has been changed since; read it again.")
 
 
-def finish(response: Response) -> None:
-    """Give an answer its ETag, and answer 304 where the client has the same already."""
+def tag(response: Response) -> None:
+    """Give an answer its ETag."""
     tag = response.headers.get("ETag", "").strip('"')
-    safe = request.method in {"GET", "HEAD"}
-    if response.status_code not in {200, 201} or not (safe or tag) or response.is_streamed:
+    if response.status_code not in {200, 201} or response.is_streamed:
+        return
+    if not (tag or request.method in {"GET", "HEAD"}):
         return
     if "immutable" not in response.headers.get("Cache-Control", ""):
         shown = response.get_data() + response.headers.get("Link", "").encode()
         digest = hashlib.blake2b(shown, digest_size=8).hexdigest()
         tag = f"{tag}-{digest}" if tag else digest
         response.headers["ETag"] = f'"{tag}"'
-    if safe and client_has(tag):
+
+
+def shorten(response: Response) -> Response:
+    """Answer 304 where the client has the same already."""
+    safe = request.method in {"GET", "HEAD"} and response.status_code == 200
+    if safe and not response.is_streamed and client_has(response.headers["ETag"].strip('"')):
         response.status_code = 304
         response.set_data(b"")
-        for name in ("Content-Type", "Content-Length"):
+        for name in OF_A_BODY:
             response.headers.pop(name, None)
+    return response
+
+
+def init_app(app: Flask) -> None:
+    app.after_request(shorten)
