@@ -1,7 +1,7 @@
 """The database: the declarative base, its types, and what each connection is told."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -219,6 +219,13 @@ def _lift_time_limits(connection: sa.Connection) -> None:
 def reason(error: sa.exc.SQLAlchemyError) -> str:
     """Return in one line what the database says is wrong; in others Postgres shows the row."""
     return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+
+
+def select(
+    statement: sa.Select[*tuple[Any, ...]], **values: Any
+) -> Sequence[sa.Row[*tuple[Any, ...]]]:
+    """Return rows of columns: past the session, which would look for objects of models in them."""
+    return db.session.connection().execute(statement, values).all()
 
 
 def violated_constraint(error: sa.exc.IntegrityError) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -129,8 +130,12 @@ class Post(Base):
         return sa.update(Post).where(Post.id == post_id).values(one_more)
 
     @staticmethod
-    def briefs(author_id: str | None = None) -> sa.Select[*tuple[Any, ...]]:
-        """Select what lists show: posts with their authors, without content, in no order yet."""
+    @cache
+    def briefs(*, of_author: bool = False) -> sa.Select[*tuple[Any, ...]]:
+        """Select what lists show: posts with their authors, without content, in no order yet.
+
+        Of all, or of the author who is the parameter `author`.
+        """
         statement = sa.select(
             Post.id,
             Post.title,
@@ -141,14 +146,15 @@ class Post(Base):
             User.username,
             User.display_name,
         ).outerjoin(Post.author)
-        return statement if author_id is None else statement.where(Post.author_id == author_id)
+        return statement.where(Post.author_id == sa.bindparam("author")) if of_author else statement
 
     @staticmethod
-    def whole(post_id: str) -> sa.Select[*tuple[Any, ...]]:
-        """Select what `briefs` does of one post, then its content, version and if it has images."""
+    @cache
+    def whole() -> sa.Select[*tuple[Any, ...]]:
+        """Select what `briefs` does of the post `id`, its content, version and if it has images."""
         has_images = sa.exists().where(Image.post_id == Post.id)
         whole = Post.briefs().add_columns(Post.content, Post.version, has_images)
-        return whole.where(Post.id == post_id)
+        return whole.where(Post.id == sa.bindparam("id"))
 
     @staticmethod
     def brief(row: Row) -> dict[str, Any]:
@@ -206,8 +212,20 @@ class Comment(Base):
         return self.editable_by(user) or user.is_moderator
 
     @staticmethod
+    @cache
+    def on_post() -> sa.Select[*tuple[Any, ...]]:
+        """Select what is shown of the comments on the post `post`, in no order yet."""
+        return Comment.listed().where(Comment.post_id == sa.bindparam("post"))
+
+    @staticmethod
+    @cache
+    def one() -> sa.Select[*tuple[Any, ...]]:
+        """Select what is shown of the comment `id`."""
+        return Comment.listed().where(Comment.id == sa.bindparam("id"))
+
+    @staticmethod
     def listed() -> sa.Select[*tuple[Any, ...]]:
-        """Select what is shown of comments: they and their authors, in no order yet."""
+        """Select what is shown of comments: they and their authors."""
         return sa.select(
             Comment.id,
             Comment.post_id,
@@ -270,8 +288,15 @@ class Image(Base):
         return self.post.deletable_by(user)
 
     @staticmethod
+    @cache
+    def of_post() -> sa.Select[*tuple[Any, ...]]:
+        """Select what is shown of the images of the post `post`, in the order of their coming."""
+        own = Image.listed().where(Image.post_id == sa.bindparam("post"))
+        return own.order_by(Image.created_at, Image.id)
+
+    @staticmethod
     def listed() -> sa.Select[*tuple[Any, ...]]:
-        """Select what is shown of images, those of one post in the order in which they came."""
+        """Select what is shown of images."""
         return sa.select(
             Image.id,
             Image.media_type,
@@ -280,7 +305,7 @@ class Image(Base):
             Image.size,
             Image.alt,
             Image.created_at,
-        ).order_by(Image.created_at, Image.id)
+        )
 
 
 class ImageData(Base):

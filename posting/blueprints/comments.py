@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from werkzeug.exceptions import Forbidden
 
 from posting import deletion, locked, moderation, schemas
-from posting.database import db
+from posting.database import db, select
 from posting.models import Comment, Post
 from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
@@ -29,8 +29,7 @@ comments = Blueprint("comments", __name__, description="What the community says 
 @comments.response(200, schemas.Comment(many=True), headers={"Link": "Link"})
 def list_comments(query: dict[str, Any], id: str) -> Any:
     """List the comments on a post, the oldest first: a parent always comes before its replies."""
-    rows = Comment.listed().where(Comment.post_id == id)
-    page = paginate(rows, Comment.item, query, Comment.created_at, Comment.id, newest_first=False)
+    page = paginate(Comment.on_post(), Comment.item, query | {"post": id}, newest_first=False)
     if page[0] or db.session.scalar(sa.select(Post.id).where(Post.id == id)):
         return page
     raise locked.NoSuchPost
@@ -106,10 +105,10 @@ def delete_comment(condition: dict[str, str], id: str) -> Any:
 
 
 def _shown(id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    row = db.session.execute(Comment.listed().where(Comment.id == id)).one_or_none()
-    if row is None:
+    rows = select(Comment.one(), id=id)
+    if not rows:
         raise locked.NoSuchComment
-    return Comment.item(row), versioned(row.version)
+    return Comment.item(rows[0]), versioned(rows[0].version)
 
 
 def _parent(parent_id: str | None, post_id: str) -> Comment | None:

@@ -5,7 +5,7 @@ from typing import Any
 from werkzeug.exceptions import Forbidden
 
 from posting import locked, moderation, schemas
-from posting.database import db
+from posting.database import db, select
 from posting.models import Image, Post
 from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
@@ -26,8 +26,8 @@ posts = Blueprint("posts", __name__, description="What the community writes")
 @posts.response(200, schemas.PostBrief(many=True), headers={"Link": "Link"})
 def list_posts(query: dict[str, Any]) -> Any:
     """List the latest posts."""
-    rows = Post.briefs(query.get("author"))
-    return paginate(rows, Post.brief, query, Post.created_at, Post.id, newest_first=True)
+    rows = Post.briefs(of_author="author" in query)
+    return paginate(rows, Post.brief, query, newest_first=True)
 
 
 @posts.post("/posts")
@@ -92,11 +92,10 @@ def delete_post(condition: dict[str, str], id: str) -> Any:
 
 
 def _shown(id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    row = db.session.execute(Post.whole(id)).one_or_none()
-    if row is None:
+    rows = select(Post.whole(), id=id)
+    if not rows:
         raise locked.NoSuchPost
-    *brief, content, version, has_images = row
-    own = Image.listed().where(Image.post_id == id)
-    images = db.session.execute(own).mappings() if has_images else ()
-    whole = {"content": content, "images": [with_url("images.get_image", row) for row in images]}
-    return Post.brief(brief) | whole, versioned(version)
+    *brief, content, version, has_images = rows[0]
+    images = select(Image.of_post(), post=id) if has_images else ()
+    urls = [with_url("images.get_image", row._mapping) for row in images]
+    return Post.brief(brief) | {"content": content, "images": urls}, versioned(version)

@@ -115,6 +115,16 @@ PROBLEM_EXAMPLES: dict[int, dict[str, Any]] = {
 }
 
 
+def noted(decorate: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Let a decorator of flask-smorest's note something on a view, and leave its wrapper away."""
+
+    def note(view: Any) -> Any:
+        view._apidoc = decorate(view)._apidoc
+        return view
+
+    return note
+
+
 class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]  # it has no type hints
     """A blueprint whose operations are documented with what follows by convention."""
 
@@ -125,10 +135,8 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]  # it 
     @staticmethod
     def answers(*statuses: int) -> Callable[[Any], Any]:
         """Document the problems that a view raises itself."""
-        documented: Callable[[Any], Any] = flask_smorest.Blueprint.doc(
-            responses={str(status): problems.component(status) for status in statuses}
-        )
-        return documented
+        responses = {str(status): problems.component(status) for status in statuses}
+        return noted(flask_smorest.Blueprint.doc(responses=responses))
 
     @staticmethod
     def _prepare_conventions_doc(

@@ -5,13 +5,13 @@ in which errors must answer: 401, 429, then 413, 415 and 400, then one 422 for a
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
 import flask_smorest
-from flask import request
+from flask import Response, jsonify, request
 from marshmallow import Schema, ValidationError
 from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.routing import BaseConverter, Map
@@ -54,42 +54,63 @@ def anyone() -> None:
 def grant(view: View, rule: Callable[[], None], **documentation: Any) -> View:
     """Attach an access rule to a view: a function that raises if the caller may not ask."""
     view.access = rule  # type: ignore[attr-defined]  # read where views are registered
-    documented: View = flask_smorest.Blueprint.doc(**documentation)(view)
+    documented: View = openapi.noted(flask_smorest.Blueprint.doc(**documentation))(view)
     return documented
 
 
-class _Inputs:
-    """Stands in for webargs' parser: notes what a view takes, for `_operation` to read."""
+class _NoParser:
+    """Stands in for webargs' parser: `_operation` reads what a view takes."""
 
     DEFAULT_VALIDATION_STATUS = 422
 
     @staticmethod
-    def use_args(schema: Schema, *, location: str) -> Decorator:
-        def note(view: View) -> View:
-            inputs = ((location, schema), *getattr(view, "inputs", ()))
-            view.inputs = inputs  # type: ignore[attr-defined]  # read where views are registered
-            return view
-
-        return note
+    def use_args(_schema: Schema, *, location: str) -> Decorator:
+        return lambda view: view
 
 
 class Blueprint(openapi.DocumentedBlueprint):
     """A resource's views: each must declare who may ask, and is documented as it behaves."""
 
-    ARGUMENTS_PARSER = _Inputs()
+    ARGUMENTS_PARSER = _NoParser()
 
     # flask-smorest has no type hints: these are the decorators that views use.
     get: Callable[..., Decorator]
     post: Callable[..., Decorator]
     patch: Callable[..., Decorator]
     delete: Callable[..., Decorator]
-    response: Callable[..., Decorator]
 
     def arguments(self, schema: Schema | type[Schema], *, location: str = "json") -> Decorator:
         """Take an input, checked by `schema`: `json`, `files` (a form), `query` or `headers`."""
         instance = schema() if isinstance(schema, type) else schema
-        noted: Decorator = super().arguments(instance, location=location)
-        return noted
+        document = openapi.noted(super().arguments(instance, location=location))
+
+        def note(view: View) -> View:
+            inputs = ((location, instance), *getattr(view, "inputs", ()))
+            view.inputs = inputs  # type: ignore[attr-defined]  # read where views are registered
+            documented: View = document(view)
+            return documented
+
+        return note
+
+    def response(self, status: int, schema: Any = None, **documentation: Any) -> Decorator:
+        """Answer what a view returns: a response, or a body, which `schema` dumps, and headers."""
+        instance = schema() if isinstance(schema, type) else schema
+        document = super().response(status, instance, **documentation)
+
+        def decorate(view: Any) -> Any:
+            @wraps(document(view))
+            def answer(*values: Any, **path: str) -> Response:
+                body, headers = _parts(view(*values, **path))
+                if isinstance(body, Response):
+                    return body
+                response = jsonify(body if instance is None else instance.dump(body))
+                response.status_code = status
+                response.headers.extend(headers)
+                return response
+
+            return answer
+
+        return decorate
 
     def add_url_rule(
         self,
@@ -107,6 +128,11 @@ class Blueprint(openapi.DocumentedBlueprint):
         super().add_url_rule(rule, name, operation, *args, **options)
         if not documented:
             del self._docs[name]
+
+
+def _parts(returned: Any) -> tuple[Any, Mapping[str, str]]:
+    body, headers = returned if isinstance(returned, tuple) else (returned, {})
+    return body, headers
 
 
 def _operation(view: Any) -> Callable[..., Any]:

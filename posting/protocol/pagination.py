@@ -2,65 +2,78 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import sqlalchemy as sa
 from flask import current_app, request
-from itsdangerous import BadData, URLSafeSerializer
-from sqlalchemy.orm import InstrumentedAttribute
+from itsdangerous import BadSignature, Signer
 
-from posting.database import db
+from posting.database import select
 from posting.protocol.problems import InvalidInput
-from posting.protocol.urls import external_url
+from posting.protocol.urls import base_url
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 
 
 def paginate(
     rows: sa.Select[*tuple[Any, ...]],
     item: Callable[[Any], Any],
     query: dict[str, Any],
-    created_at: InstrumentedAttribute[datetime],
-    row_id: InstrumentedAttribute[str],
     *,
     newest_first: bool,
 ) -> tuple[list[Any], dict[str, str]]:
     """Return one page of `rows` as items, and the Link header to the next page if there is one.
 
-    Rows are ordered by (`created_at`, `row_id`), which both must be among their columns and be
-    walked by an index. Error: 422 for a cursor that this list did not issue.
+    `rows` is made once and for all, with parameters that the query names. Its columns `created_at`
+    and `id`, by which it is ordered, are walked by an index. Error: 422 for a cursor that this list
+    did not issue.
     """
-    place = sa.tuple_(created_at, row_id)
-    if (cursor := query.get("cursor")) is not None:
-        seen = sa.tuple_(*_read(cursor), types=[created_at.type, row_id.type])
-        rows = rows.where(place < seen if newest_first else place > seen)
-    order = (created_at, row_id)
-    rows = rows.order_by(*(column.desc() for column in order) if newest_first else order)
-    page = db.session.execute(rows.limit(query["limit"] + 1)).all()
+    limit, goes_on = query["limit"], "cursor" in query
+    seen = dict(zip(("seen_at", "seen_id"), _read(query["cursor"]), strict=True)) if goes_on else {}
+    statement = _page(rows, newest_first=newest_first, goes_on=goes_on)
+    page = select(statement, **query | seen | {"limit": limit + 1})
     headers = {}
-    if len(page) > query["limit"]:
+    if len(page) > limit:
         page = page[:-1]
         last = page[-1]
         headers["Link"] = f'<{_next_url(last.created_at, last.id)}>; rel="next"'
     return [item(row) for row in page], headers
 
 
-def _serializer() -> URLSafeSerializer:
+@cache
+def _page(
+    rows: sa.Select[*tuple[Any, ...]], *, newest_first: bool, goes_on: bool
+) -> sa.Select[*tuple[Any, ...]]:
+    order = rows.selected_columns.created_at, rows.selected_columns.id
+    if goes_on:
+        types = [column.type for column in order]
+        names = zip(("seen_at", "seen_id"), types, strict=True)
+        seen = sa.tuple_(*(sa.bindparam(name, type_=type_) for name, type_ in names))
+        place = sa.tuple_(*order)
+        rows = rows.where(place < seen if newest_first else place > seen)
+    rows = rows.order_by(*(column.desc() for column in order) if newest_first else order)
+    return rows.limit(sa.bindparam("limit", type_=sa.Integer()))
+
+
+def _signer() -> Signer:
     keys = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]
-    return URLSafeSerializer(keys, salt=f"cursor {request.path}")
+    return Signer(keys, salt=f"cursor {request.path}")
 
 
 def _next_url(moment: datetime, row_id: str) -> str:
-    cursor = _serializer().dumps([(moment - EPOCH) // timedelta(milliseconds=1), row_id])
-    arguments = request.args.to_dict() | {"cursor": cursor} | (request.view_args or {})
-    return external_url(str(request.endpoint), **arguments)
+    cursor = _signer().sign(f"{(moment - EPOCH) // MILLISECOND}.{row_id}").decode()
+    arguments = request.args.to_dict() | {"cursor": cursor}
+    return f"{base_url()}{quote(request.path)}?{urlencode(arguments)}"
 
 
 def _read(cursor: str) -> tuple[datetime, str]:
     try:
-        milliseconds, row_id = _serializer().loads(cursor)
-    except BadData:
+        milliseconds, _, row_id = _signer().unsign(cursor).decode().partition(".")
+    except BadSignature:
         raise InvalidInput(
             [{"detail": "Not a cursor of this list.", "parameter": "cursor"}]
         ) from None
-    return EPOCH + timedelta(milliseconds=milliseconds), row_id
+    return EPOCH + int(milliseconds) * MILLISECOND, row_id

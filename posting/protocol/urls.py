@@ -8,9 +8,12 @@ from flask import current_app, request, url_for
 
 def external_url(endpoint: str, **values: Any) -> str:
     """Return the absolute URL of a view as clients reach it, prefix included."""
-    path = url_for(endpoint, **values).removeprefix(request.script_root)
-    base = current_app.config["PUBLIC_URL"] or request.root_url.rstrip("/")
-    return f"{base}{path}"
+    return base_url() + url_for(endpoint, **values).removeprefix(request.script_root)
+
+
+def base_url() -> str:
+    """Return the absolute URL under which all paths are, without a slash at its end."""
+    return current_app.config["PUBLIC_URL"] or request.root_url.rstrip("/")
 
 
 def with_url(endpoint: str, record: sa.RowMapping) -> dict[str, Any]:
