@@ -9,7 +9,7 @@ CASES ?= 300
 export BIND PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help install run dev test coverage live fuzz lint types format lock clean
+.PHONY: help install run dev test coverage live fuzz bench lint types format lock clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ live: $(VENV)/dev ## Run what needs real servers in full size, such as races and
 
 fuzz: $(VENV)/dev ## Send many generated requests (CASES=300 an operation), and print figures
 	@FUZZ_CASES=$(CASES) $(BIN)/pytest -q -n auto --figures -m fuzz
+
+bench: $(VENV)/dev ## Measure speed against what bounds it and against PocketBase; needs wrk and Postgres
+	@$(BIN)/python -m bench
 
 lint: $(VENV)/dev ## Check style and common mistakes
 	@$(BIN)/ruff check .

@@ -1,0 +1,49 @@
+"""What no Flask service can be faster than: views that hand out ready bytes, or store one row.
+
+`BODY` names the file with the bytes, `TYPE` their media type, and `DATABASE` the SQLite file.
+"""
+
+import os
+import threading
+from pathlib import Path
+
+from flask import Flask, Response, request
+from pysqlite3 import dbapi2 as sqlite
+
+from posting.database import SQLITE_PRAGMAS, new_id
+
+BODY = Path(os.environ["BODY"]).read_bytes()
+INSERT = "INSERT INTO things (id, title, content) VALUES (?, ?, ?)"
+
+app = Flask(__name__)
+own = threading.local()
+
+
+@app.get("/bytes")
+def hand_out() -> Response:
+    return Response(BODY, content_type="application/json")
+
+
+@app.get("/unchanged")
+def not_modified() -> Response:
+    return Response(status=304)
+
+
+@app.post("/rows")
+def store() -> Response:
+    body = request.get_json()
+    connection = _connection()
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(INSERT, (new_id(), body["title"], body["content"]))
+    connection.execute("COMMIT")
+    return Response(b"{}", 201, content_type="application/json")
+
+
+def _connection() -> sqlite.Connection:
+    if not hasattr(own, "connection"):
+        own.connection = sqlite.connect(os.environ["DATABASE"], isolation_level=None)
+        for pragma in SQLITE_PRAGMAS:
+            own.connection.execute(f"PRAGMA {pragma}")
+        table = "things (id TEXT PRIMARY KEY, title TEXT, content TEXT)"
+        own.connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+    return own.connection

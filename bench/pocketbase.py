@@ -1,0 +1,120 @@
+"""PocketBase (https://pocketbase.io, by its package on PyPI) with an equal collection of posts.
+
+Its tables are made by its own interface, and filled by SQL while it does not run, since it takes
+one row a request.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+from pysqlite3 import dbapi2 as sqlite
+
+from bench import servers
+from bench.data import BASE, LINE, USERS
+
+PROGRAM = shutil.which("pocketbase", path=str(Path(sys.executable).parent)) or "pocketbase"
+ADMIN = {"identity": "bench@example.org", "password": "a benchmark of posting"}
+# What Posting's lists show, and no more; without a count of all rows, which Posting makes none of.
+FIELDS = (
+    "id,title,comment_count,created,updated,expand.author.id,expand.author.username,"
+    "expand.author.display_name"
+)
+LIST = (
+    f"/api/collections/posts/records?perPage=20&skipTotal=1&sort=-created&expand=author"
+    f"&fields={FIELDS}"
+)
+AUTODATES = [
+    {"name": "created", "type": "autodate", "onCreate": True},
+    {"name": "updated", "type": "autodate", "onCreate": True, "onUpdate": True},
+]
+
+
+def make(folder: Path, posts: int) -> None:
+    """Make its collections and rows."""
+    upsert = [PROGRAM, "superuser", "upsert", *ADMIN.values(), f"--dir={folder}"]
+    subprocess.run(upsert, check=True, capture_output=True)
+    with serving(folder) as url:
+        token = _ask(f"{url}/api/collections/_superusers/auth-with-password", ADMIN)["token"]
+        people = {
+            "name": "people",
+            "type": "base",
+            "listRule": "",
+            "viewRule": "",
+            "fields": [
+                {"name": "username", "type": "text"},
+                {"name": "display_name", "type": "text"},
+                *AUTODATES,
+            ],
+        }
+        people_id = _ask(f"{url}/api/collections", people, token)["id"]
+        relation = {"name": "author", "type": "relation", "collectionId": people_id}
+        collection = {
+            "name": "posts",
+            "type": "base",
+            "listRule": "",
+            "viewRule": "",
+            "fields": [
+                {"name": "title", "type": "text"},
+                {"name": "content", "type": "text", "max": 100_000},
+                {"name": "comment_count", "type": "number"},
+                relation | {"maxSelect": 1},
+                *AUTODATES,
+            ],
+            "indexes": [
+                "CREATE INDEX idx_posts_created ON posts (created)",
+                "CREATE INDEX idx_posts_author ON posts (author, created)",
+            ],
+        }
+        _ask(f"{url}/api/collections", collection, token)
+    _fill(folder / "data.db", posts)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    url = f"http://127.0.0.1:{servers.free_port()}"
+    command = [PROGRAM, "serve", f"--dir={folder}", f"--http={url.removeprefix('http://')}"]
+    with servers.serving(command, f"{url}/api/health", GOMAXPROCS="1"):
+        yield url
+
+
+def post_url(number: int) -> str:
+    return f"/api/collections/posts/records/post{number:011}?expand=author"
+
+
+def _ask(url: str, body: dict[str, Any], token: str = "") -> Any:
+    headers = {"Content-Type": "application/json", "Authorization": token}
+    with urlopen(Request(url, json.dumps(body).encode(), headers)) as answer:
+        return json.load(answer)
+
+
+def _fill(database: Path, posts: int) -> None:
+    moment = f"strftime('%Y-%m-%d %H:%M:%fZ', '{BASE}', '+' || n || ' seconds')"
+    counting = (
+        "WITH RECURSIVE counting(n) AS "
+        "(SELECT 1 UNION ALL SELECT n + 1 FROM counting WHERE n < {}) "
+    )
+    content = LINE * (2000 // len(LINE))
+    connection = sqlite.connect(database)
+    connection.execute(
+        "INSERT INTO people (id, username, display_name, created, updated) "
+        + counting.format(USERS)
+        + f"SELECT printf('user%011d', n), 'user-' || n, 'User ' || n, {moment}, {moment} "
+        "FROM counting"
+    )
+    connection.execute(
+        "INSERT INTO posts (id, author, title, content, comment_count, created, updated) "
+        + counting.format(posts)
+        + f"SELECT printf('post%011d', n), printf('user%011d', 1 + n % {USERS}), "
+        f"'A title of the ordinary kind, number ' || n, '{content}', 0, {moment}, {moment} "
+        "FROM counting"
+    )
+    connection.commit()
+    connection.execute("ANALYZE")
+    connection.close()
