@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import nanoid
@@ -23,6 +24,7 @@ ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 
+PRAGMA_TRIES = 20
 # In this order: with the first, those after it wait for a lock instead of failing.
 SQLITE_PRAGMAS = (
     "busy_timeout=5000",
@@ -158,7 +160,22 @@ def _end_transaction(_: BaseException | None = None) -> None:
 def _set_up_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # the driver begins nothing by itself: _begin_sqlite does
     for pragma in SQLITE_PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
+        _tell(connection, f"PRAGMA {pragma}")
+
+
+def _tell(connection: Any, pragma: str) -> None:
+    """Set a pragma, again and again while the file is locked.
+
+    Several that switch a new file to WAL at once would wait for each other, which SQLite sees and
+    ends at once for one of them, whatever busy_timeout says.
+    """
+    for _ in range(PRAGMA_TRIES - 1):
+        try:
+            connection.execute(pragma)
+            return
+        except sqlite.OperationalError:
+            sleep(0.05)
+    connection.execute(pragma)
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

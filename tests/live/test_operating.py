@@ -37,6 +37,15 @@ def sections():
     return {section: scripts for section, scripts in found.items() if scripts}
 
 
+def inline(section):
+    """Return the commands that a section names within its text, as they are to be run."""
+    text = re.split(r"^## ", DOCUMENT.partition(f"## {section}")[2], flags=re.MULTILINE)[0]
+    found = re.findall(r"`((?:flask|systemctl|chown|rm) [^`]*)`", text)
+    assert len(found) > 5
+    flask = "cd /opt/posting && runuser -u posting -- .venv/bin/flask"
+    return [re.sub("^flask", flask, command).replace("NAME", "ada") for command in found]
+
+
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
     """What `make install` will ask for, for the Python of Debian."""
@@ -136,6 +145,9 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     box.run(READY)
     assert {tuple(titles()) for _ in range(4)} == {("Before the backup",)}
     assert "10.0.0.2:8000" in box.run("ss --listening --tcp --numeric")
+
+    for command in inline("When it breaks"):
+        box.run(command)
 
     [watch] = left.pop("What to watch")
     assert "active (running)" in box.run(watch)

@@ -1,0 +1,91 @@
+"""Servers on the same rows, and how they are compared."""
+
+import json
+import os
+import secrets
+import statistics
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import psycopg
+
+from bench import data, pocketbase
+from bench.servers import gunicorn, per_second
+
+POSTS = 100_000
+POSTGRES = os.environ.get("BENCH_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
+SECRET_KEY = "only for benchmarks"
+SETTINGS = {"POSTING_SECRET_KEY": SECRET_KEY, "POSTING_RATE_LIMITS": "off"}
+
+
+@dataclass
+class Row:
+    """What is measured, the requests a second of each, and the least ratios that are wanted."""
+
+    what: str
+    rates: dict[str, float]
+    wanted: dict[tuple[str, str], float]
+
+
+class Bench:
+    """Servers on the same rows, and how they are compared."""
+
+    def __init__(self, folder: Path, stack: ExitStack, seconds: int, rounds: int) -> None:
+        self.folder, self.stack = folder, stack
+        self.seconds, self.rounds = seconds, rounds
+        self.sqlite_url = f"sqlite:///{folder / 'posting.db'}"
+        self.postgres_url = stack.enter_context(_postgres())
+        for url in (self.sqlite_url, self.postgres_url):
+            data.make(url, POSTS)
+        pocketbase.make(folder / "pocketbase", POSTS)
+        self.cached = self.posting(self.sqlite_url)
+        self.uncached = self.posting(self.sqlite_url, POSTING_RESPONSE_CACHE="off")
+        self.postgres = self.posting(self.postgres_url)
+        self.pocketbase = stack.enter_context(pocketbase.serving(folder / "pocketbase"))
+
+    def posting(self, database: str, **settings: str) -> str:
+        environment = SETTINGS | {"POSTING_DATABASE_URL": database} | settings
+        return self.stack.enter_context(gunicorn("wsgi:app", "/readyz", **environment))
+
+    def bare(self, body: bytes) -> str:
+        """Return the URL of a bare Flask that hands out these bytes, or stores rows."""
+        file = self.folder / f"body-{len(body)}"
+        file.write_bytes(body)
+        environment = {"BODY": str(file), "DATABASE": str(self.folder / "bare.db")}
+        return self.stack.enter_context(gunicorn("bench.bare:app", "/bytes", **environment))
+
+    def compare(self, contenders: dict[str, tuple[str, ...]]) -> dict[str, float]:
+        """Return the median rate of each: a URL, and options of wrk."""
+        found: dict[str, list[float]] = {name: [] for name in contenders}
+        for _ in range(self.rounds):
+            for name, (url, *options) in contenders.items():
+                found[name].append(per_second(url, self.seconds, *options))
+        return {name: statistics.median(rates) for name, rates in found.items()}
+
+
+def body_of(url: str) -> bytes:
+    with urlopen(url) as answer:
+        body: bytes = answer.read()
+    return body
+
+
+def send(url: str, body: dict[str, str]) -> str:
+    """Return the cookie that comes back, if any."""
+    headers = {"Content-Type": "application/json"}
+    with urlopen(Request(url, json.dumps(body).encode(), headers)) as answer:
+        return str(answer.headers.get("Set-Cookie", "")).partition(";")[0]
+
+
+@contextmanager
+def _postgres() -> Iterator[str]:
+    """Yield the URL of a database of its own on the server that BENCH_POSTGRES names."""
+    name = f"posting_bench_{secrets.token_hex(8)}"
+    with psycopg.connect(POSTGRES, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        try:
+            yield POSTGRES.rpartition("/")[0] + f"/{name}"
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
