@@ -346,8 +346,8 @@ class TestRestore:
 
     def test_when_it_cannot_be_written_nothing_changes(self, flask, elsewhere, copy):
         there = rows(elsewhere.file)
-        large = ("CREATE TABLE large (data)", "INSERT INTO large VALUES (zeroblob(1000000))")
-        change(copy, *large)
+        size = elsewhere.file.stat().st_size  # more than its free pages can hold
+        change(copy, "CREATE TABLE large (data)", f"INSERT INTO large VALUES (zeroblob({size}))")
         with elsewhere.app_context():
             engine = db.engine
         sa.event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count=1"))
