@@ -164,6 +164,18 @@ class TestBackup:
         assert flask(command, "--force", str(file)) == (1, expected)
         assert rows(database) == before
 
+    def test_who_waits_is_told_what_for(self, flask, elsewhere, copy, monkeypatch):
+        told = []
+        monkeypatch.setattr(backup, "_say", told.append)
+        for command in ("backup", "restore"):
+            assert flask(command, "--force", str(copy), on=elsewhere)[0] == 0
+        assert told == [
+            f"Copying {elsewhere.file} …",
+            f"Checking {elsewhere.file} …",
+            f"Checking {copy} …",
+            "Restoring …",
+        ]
+
     def test_a_failure_leaves_nothing_behind(self, flask, folder, monkeypatch):
         monkeypatch.setattr(files, "_sync", fill_up)
         file = folder / "full.db"
