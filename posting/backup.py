@@ -4,6 +4,7 @@ import fcntl
 import os
 import shlex
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ def back_up(file: Path, *, force: bool) -> None:
         raise BackupError(f"There is no database in {database} yet.")
     _refuse_own(file, database)
     with _told(f"{file} cannot be made"), appearing(file, replace=force, sides=SIDES) as draft:
+        _say(f"Copying {database} …")
         _copy_current(draft)
         with closing(_open(draft)) as copy:
             _check(copy, database)
@@ -75,11 +77,18 @@ def restore(file: Path, *, force: bool) -> Restored:
         revision = _known_revision(source, file)
         if kept.exists():
             raise BackupError(f"{kept} is there already; try again in a second.")
+        _say("Restoring …")
         if database.exists() and _opens():
             _overwrite(source, database, kept, force)
         else:
             _replace(source, database, kept, force)
     return Restored(kept if kept.exists() else None, revision != newest())
+
+
+def _say(what: str) -> None:
+    """Tell who waits at a terminal what takes so long; a timer's log needs it not."""
+    if sys.stderr.isatty():
+        click.echo(what, err=True)
 
 
 def _database(*command: str) -> Path:
@@ -127,6 +136,7 @@ def _open(file: Path) -> Any:
 
 
 def _check(connection: Any, name: Path) -> None:
+    _say(f"Checking {name} …")
     try:
         [(answer,)] = connection.execute("PRAGMA integrity_check(1)").fetchall()
         orphans = connection.execute("PRAGMA foreign_key_check").fetchall()

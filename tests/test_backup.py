@@ -164,6 +164,18 @@ class TestBackup:
         assert flask(command, "--force", str(file)) == (1, expected)
         assert rows(database) == before
 
+    def test_who_waits_is_told_what_for(self, flask, elsewhere, copy, monkeypatch):
+        told = []
+        monkeypatch.setattr(backup, "_say", told.append)
+        for command in ("backup", "restore"):
+            assert flask(command, "--force", str(copy), on=elsewhere)[0] == 0
+        assert told == [
+            f"Copying {elsewhere.file} …",
+            f"Checking {elsewhere.file} …",
+            f"Checking {copy} …",
+            "Restoring …",
+        ]
+
     def test_a_failure_leaves_nothing_behind(self, flask, folder, monkeypatch):
         monkeypatch.setattr(files, "_sync", fill_up)
         file = folder / "full.db"
@@ -346,8 +358,8 @@ class TestRestore:
 
     def test_when_it_cannot_be_written_nothing_changes(self, flask, elsewhere, copy):
         there = rows(elsewhere.file)
-        large = ("CREATE TABLE large (data)", "INSERT INTO large VALUES (zeroblob(20000000))")
-        change(copy, *large)
+        size = elsewhere.file.stat().st_size  # more than its free pages can hold
+        change(copy, "CREATE TABLE large (data)", f"INSERT INTO large VALUES (zeroblob({size}))")
         with elsewhere.app_context():
             engine = db.engine
         sa.event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count=1"))
