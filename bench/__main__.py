@@ -66,7 +66,7 @@ def main() -> None:
         print(f"Making {POSTS:,} posts for each ...", file=sys.stderr)
         bench = Bench(Path(folder), stack, options.seconds, options.rounds)
         measured = []
-        for measure in (rows.reading, rows.writing, rows.signing_in, rows.scaling):
+        for measure in (rows.reading, rows.writing, rows.scaling):
             for row in measure(bench):
                 print(f"{row.what}: measured", file=sys.stderr)
                 measured.append(row)

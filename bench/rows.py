@@ -6,7 +6,6 @@ from urllib.request import urlopen
 
 from bench import data, pocketbase
 from bench.harness import POSTS, Bench, Row, body_of, send
-from bench.servers import hashes_per_second
 
 OURS, UNCACHED, ON_POSTGRES = "Posting", "Posting without its cache", "Posting on Postgres"
 LIMIT, POCKETBASE = "bare Flask", "PocketBase"
@@ -114,16 +113,6 @@ def scaling(bench: Bench) -> Iterator[Row]:
         of = {posts: f"{posts:,} posts" for posts in urls}
         rates = bench.compare({of[posts]: (url + paths[posts],) for posts, url in urls.items()})
         yield Row(f"{what}, of many and of few", rates, {(of[MANY], of[FEW]): 0.80})
-
-
-def signing_in(bench: Bench) -> Iterator[Row]:
-    send(f"{bench.cached}/signup", SOMEBODY | {"username": "signs-in"})
-    script = bench.folder / "signin.lua"
-    body = json.dumps(SOMEBODY | {"username": "signs-in"})
-    script.write_text(SEND.format(cookie="", body=body))
-    rates = bench.compare({OURS: (f"{bench.cached}/signin", "-s", str(script))})
-    rates["scrypt alone"] = hashes_per_second()
-    yield Row("POST /signin", rates, {(OURS, "scrypt alone"): 0.90})
 
 
 def _page(url: str, number: int) -> str:

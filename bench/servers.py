@@ -77,14 +77,3 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
         except OSError:
             time.sleep(0.05)
     raise AssertionError(f"{url} does not answer")
-
-
-def hashes_per_second() -> float:
-    """Return how many passwords the servers' core hashes in a second, at Posting's default cost."""
-    code = (
-        "import hashlib, time; began = time.perf_counter()\n"
-        "for _ in range(10): hashlib.scrypt(b'x', salt=b'y', n=32768, r=8, p=3, maxmem=2**27)\n"
-        "print(10 / (time.perf_counter() - began))"
-    )
-    pinned = ["taskset", "--cpu-list", str(SERVER_CORE), sys.executable, "-c", code]
-    return float(subprocess.run(pinned, check=True, capture_output=True, text=True).stdout)
