@@ -52,6 +52,7 @@ def exposition() -> bytes:
     """
     registry = prometheus_client.CollectorRegistry()
     try:
+        # It has no type hints.
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     except ValueError:  # there is no folder, and so but one process
         registry = prometheus_client.REGISTRY

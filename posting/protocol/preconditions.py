@@ -7,8 +7,8 @@ from flask import Flask, Response, request
 from marshmallow import Schema, fields
 from werkzeug.exceptions import PreconditionFailed
 
-# What proxies make of a tag when they compress its body: W/"1-ab", "1-ab:gzip", "1-ab-gzip".
 OF_A_BODY = ("Content-Type", "Content-Length")
+# What proxies make of a tag when they compress its body: W/"1-ab", "1-ab:gzip", "1-ab-gzip".
 _TAG = re.compile(r'(?:W/)?"([^"]*?)(?:[:;-](?:gzip|br|zstd|deflate))?"')
 
 
