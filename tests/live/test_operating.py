@@ -14,6 +14,7 @@ DOCUMENT = (ROOT / "docs" / "operating.md").read_text()
 BLOCK = re.compile(
     r"^## (?P<section>[^\n]*)$|^```sh\n(?P<script>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+COMMANDS = ("chown", "docker", "flask", "git", "journalctl", "make", "rm", "systemctl")
 CURL = "curl --silent --show-error --insecure --resolve example.org:443:127.0.0.1"
 SITE = "https://example.org"
 READY = f"until {CURL} --fail {SITE}/readyz; do sleep 0.2; done"
@@ -37,11 +38,10 @@ def sections():
     return {section: scripts for section, scripts in found.items() if scripts}
 
 
-def inline(section):
-    """Return the commands that a section names within its text, as they are to be run."""
-    text = re.split(r"^## ", DOCUMENT.partition(f"## {section}")[2], flags=re.MULTILINE)[0]
-    found = re.findall(r"`((?:flask|systemctl|chown|rm) [^`]*)`", text)
-    assert len(found) > 5
+def inline():
+    """Return the commands that the document names within its text, as they are to be run."""
+    found = re.findall(rf"`((?:{'|'.join(COMMANDS)}) [^`]*)`", BLOCK.sub("", DOCUMENT))
+    assert len(found) > 10
     flask = "cd /opt/posting && runuser -u posting -- .venv/bin/flask"
     return [re.sub("^flask", flask, command).replace("NAME", "ada") for command in found]
 
@@ -119,11 +119,19 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     box.run("systemctl start posting-backup.service && ls /var/backups/posting/*day.db")
 
     release(box)
-    [upgrade] = left.pop("Upgrade")
-    assert "The next version" in box.run(upgrade + "git log --oneline")
+    log = "git -C /opt/posting log --oneline"
+    upgrade, back, forward = left.pop("Upgrade")
+    box.run(upgrade)
+    assert "The next version" in box.run(log)
+    write("After the upgrade")
+    box.run(back)
+    assert "The next version" not in box.run(log)
+    assert titles() == ["Before the backup"]
+    box.run(forward)
+    assert "The next version" in box.run(log)
     assert titles() == ["Before the backup"]
 
-    prepare_postgres, move, dump, restore_dump = left.pop("Move to Postgres")
+    prepare_postgres, move, dump, restore_dump, back = left.pop("Move to Postgres")
     box.run(prepare_postgres)
     box.run(move)
     assert '"role":"moderator"' in ask("/users/me", ADA)  # also her session has come along
@@ -132,6 +140,11 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     write("After the dump")
     box.run(restore_dump)
     assert titles() == ["Before the backup"]
+    setting = box.run("grep ^POSTING_DATABASE_URL= /opt/posting/.env")
+    box.run(back)
+    assert '"role":"moderator"' in ask("/users/me", ADA)
+    assert titles() == ["Before the backup"]
+    box.run(f"echo '{setting.strip()}' >> /opt/posting/.env; systemctl restart posting")
     doctor = box.run("cd /opt/posting && runuser -u posting -- .venv/bin/flask doctor")
     assert "failure" not in doctor, doctor
     box.run("systemctl stop postgresql && systemctl --no-block restart posting && sleep 4")
@@ -146,8 +159,9 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     assert {tuple(titles()) for _ in range(4)} == {("Before the backup",)}
     assert "10.0.0.2:8000" in box.run("ss --listening --tcp --numeric")
 
-    for command in inline("When it breaks"):
+    for command in inline():
         box.run(command)
+    box.run(READY)
 
     [watch] = left.pop("What to watch")
     assert "active (running)" in box.run(watch)
