@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text, func
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from posting.database import ID_LENGTH, Base, new_id, now
+from posting.database import ID_LENGTH, Base, Written, new_id, now
 
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
@@ -28,6 +28,11 @@ def as_created(context: Any) -> datetime:
     """Return the moment of creation, as the default of `updated_at`."""
     moment: datetime = context.get_current_parameters()["created_at"]
     return moment
+
+
+def as_written(moment: Any) -> sa.Label[str]:
+    """Select a moment as it is sent."""
+    return sa.type_coerce(moment, Written()).label(moment.key)
 
 
 def author_of(author_id: str | None, username: str | None, name: str | None) -> Any:
@@ -140,8 +145,8 @@ class Post(Base):
             Post.id,
             Post.title,
             Post.comment_count,
-            Post.created_at,
-            Post.updated_at,
+            as_written(Post.created_at),
+            as_written(Post.updated_at),
             Post.author_id,
             User.username,
             User.display_name,
@@ -231,8 +236,8 @@ class Comment(Base):
             Comment.post_id,
             Comment.parent_id,
             Comment.content,
-            Comment.created_at,
-            Comment.updated_at,
+            as_written(Comment.created_at),
+            as_written(Comment.updated_at),
             Comment.version,
             Comment.author_id,
             User.username,
@@ -304,7 +309,7 @@ class Image(Base):
             Image.height,
             Image.size,
             Image.alt,
-            Image.created_at,
+            as_written(Image.created_at),
         )
 
 

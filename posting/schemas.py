@@ -12,7 +12,7 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import Length, OneOf, Range, Regexp
 from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
-from posting.database import ID_PATTERN, ID_RULE
+from posting.database import ID_PATTERN, ID_RULE, written
 
 EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
@@ -85,10 +85,10 @@ class Digits(fields.Integer):
 
 
 class Moment(fields.AwareDateTime):
-    """A moment as RFC 3339 writes it, in UTC with milliseconds."""
+    """A moment as RFC 3339 writes it, in UTC with milliseconds; rows may come with it written."""
 
-    def _serialize(self, value: datetime | None, *args: Any, **kwargs: Any) -> str | None:
-        return None if value is None else value.isoformat(timespec="milliseconds")[:23] + "Z"
+    def _serialize(self, value: datetime | str | None, *args: Any, **kwargs: Any) -> str | None:
+        return written(value) if isinstance(value, datetime) else value
 
 
 class Input(Schema):
@@ -119,17 +119,24 @@ class Output(Schema):
 
     def plain(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return one plain dict as the fields dump it."""
-        return {
-            name: write(row[source]) if write else row[source]
-            for name, source, write in self._writers
-        }
+        dumped = {name: row[source] for name, source in self._sources}
+        for name, write in self._writers:
+            dumped[name] = write(dumped[name])
+        return dumped
 
     @cached_property
-    def _writers(self) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
+    def _sources(self) -> list[tuple[str, str]]:
         return [
-            (field.data_key or name, field.attribute or name, _writer(field))
+            (field.data_key or name, field.attribute or name)
             for name, field in self.dump_fields.items()
         ]
+
+    @cached_property
+    def _writers(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        writers = (
+            (field.data_key or name, _writer(field)) for name, field in self.dump_fields.items()
+        )
+        return [(name, write) for name, write in writers if write]
 
 
 def _writer(field: fields.Field[Any]) -> Callable[[Any], Any] | None:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from flask import current_app, request
 from itsdangerous import BadSignature, Signer
 
-from posting.database import select
+from posting.database import UtcDateTime, select
 from posting.protocol.problems import InvalidInput
 from posting.protocol.urls import base_url
 
@@ -49,9 +49,10 @@ def _page(
 ) -> sa.Select[*tuple[Any, ...]]:
     order = rows.selected_columns.created_at, rows.selected_columns.id
     if goes_on:
-        types = [column.type for column in order]
-        names = zip(("seen_at", "seen_id"), types, strict=True)
-        seen = sa.tuple_(*(sa.bindparam(name, type_=type_) for name, type_ in names))
+        seen = sa.tuple_(
+            sa.bindparam("seen_at", type_=UtcDateTime()),
+            sa.bindparam("seen_id", type_=order[1].type),
+        )
         place = sa.tuple_(*order)
         rows = rows.where(place < seen if newest_first else place > seen)
     rows = rows.order_by(*(column.desc() for column in order) if newest_first else order)
@@ -63,8 +64,9 @@ def _signer() -> Signer:
     return Signer(keys, salt=f"cursor {request.path}")
 
 
-def _next_url(moment: datetime, row_id: str) -> str:
-    cursor = _signer().sign(f"{(moment - EPOCH) // MILLISECOND}.{row_id}").decode()
+def _next_url(moment: str, row_id: str) -> str:
+    milliseconds = (datetime.fromisoformat(moment) - EPOCH) // MILLISECOND
+    cursor = _signer().sign(f"{milliseconds}.{row_id}").decode()
     arguments = request.args.to_dict() | {"cursor": cursor}
     return f"{base_url()}{quote(request.path)}?{urlencode(arguments)}"
 
