@@ -24,6 +24,7 @@ ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 
+READER = "posting.reader"
 PRAGMA_TRIES = 20
 # In this order: with the first, those after it wait for a lock instead of failing.
 SQLITE_PRAGMAS = (
@@ -43,12 +44,6 @@ POSTGRES_TIMEOUTS = {  # in milliseconds
 }
 POSTGRES_OPTIONS = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMEOUTS.items())
 
-# How a statement that reads is run without a transaction around it: it sees one moment anyway.
-READING_ALONE: dict[str, dict[str, Any]] = {
-    "sqlite": {"begins": False},
-    "postgresql": {"isolation_level": "AUTOCOMMIT"},
-}
-
 
 class UtcDateTime(sa.TypeDecorator[datetime]):
     """A moment in UTC with milliseconds, aware on both engines."""
@@ -66,7 +61,7 @@ class UtcDateTime(sa.TypeDecorator[datetime]):
 
 
 class Written(sa.TypeDecorator[str]):
-    """A moment as it is sent, for rows that only go out: a datetime in between takes 2 µs."""
+    """A moment, never null, as it is sent: rows that only go out need no datetime in between."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -162,8 +157,6 @@ def _open(app: Flask) -> None:
             event.listen(db.engine, "connect", _set_up_sqlite)
             event.listen(db.engine, "begin", _begin_sqlite)
             event.listen(db.engine, "handle_error", _give_up_if_read_only)
-        options = READING_ALONE[db.engine.dialect.name]
-        app.extensions["posting.reading_alone"] = db.engine.execution_options(**options)
 
 
 def in_memory() -> bool:
@@ -211,11 +204,8 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     raw: Any = connection.connection.driver_connection
     if raw.in_transaction:
         return  # an in-memory database has one connection, which nested app contexts share
-    options = connection.get_execution_options()
-    if not options.get("begins", True):
-        return
     default = not (has_request_context() and request.method in SAFE_METHODS)
-    writes = options.get("writes", default)
+    writes = connection.get_execution_options().get("writes", default)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
@@ -278,9 +268,26 @@ def select(
     """
     if db.session.registry.has():
         return db.session.connection().execute(statement, values).all()
-    with current_app.extensions["posting.reading_alone"].connect() as connection:
-        rows: Sequence[sa.Row[*tuple[Any, ...]]] = connection.execute(statement, values).all()
-    return rows
+    with _reader().connect() as connection:
+        return connection.execute(statement, values).all()
+
+
+def _reader() -> sa.Engine:
+    """Return an engine over the same connections that begins no transaction.
+
+    A single statement sees one moment anyway, and BEGIN and ROLLBACK take as long as a short one.
+    """
+    engine = db.engine
+    reader: sa.Engine | None = current_app.extensions.get(READER)
+    if reader is None or reader.pool is not engine.pool:
+        if engine.dialect.name == "sqlite":  # without the events of the other, which take longer
+            reader = sa.create_engine(
+                engine.url, pool=engine.pool, module=sqlite, hide_parameters=True
+            )
+        else:
+            reader = engine.execution_options(isolation_level="AUTOCOMMIT")
+        current_app.extensions[READER] = reader
+    return reader
 
 
 def violated_constraint(error: sa.exc.IntegrityError) -> str:

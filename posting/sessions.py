@@ -65,7 +65,8 @@ def init_app(app: Flask) -> None:
     manager = flask_login.LoginManager()
     manager.session_protection = None
     manager.request_loader(_load_caller)
-    manager.init_app(app, add_context_processor=False)
+    # What else its `init_app` does is for its remember-me cookie.
+    app.login_manager = manager  # type: ignore[attr-defined]  # as Flask-Login finds it
     app.register_error_handler(sa.exc.IntegrityError, _refers_to_nothing)
     _dummy_hash(app.config["PASSWORD_HASH"])
 

@@ -14,11 +14,12 @@ from posting.database import SAFE_METHODS
 
 def refuse() -> None:
     """Raise 403 for a write from an origin that is neither this one nor trusted."""
+    if request.method in SAFE_METHODS:
+        return
     site = request.headers.get("Sec-Fetch-Site", "")
     origin = request.headers.get("Origin", "")
     if (
-        request.method in SAFE_METHODS
-        or site in {"same-origin", "none"}
+        site in {"same-origin", "none"}
         or origin in current_app.config["TRUSTED_ORIGINS"]
         or (not site and (not origin or _host(origin) == request.host))
     ):

@@ -6,9 +6,9 @@ Both name the route, such as /posts/{id}, and never the path: what clients send 
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cache
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import prometheus_client
 from flask import Flask, Response, current_app, g, request
@@ -27,8 +27,7 @@ _seconds = prometheus_client.Histogram(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """What is told of a request."""
 
     method: str
@@ -72,7 +71,12 @@ def observe(config: Mapping[str, Any], answered: Answered) -> None:
 def route() -> str:
     """Return the route of the request, such as /posts/{id}."""
     rule = request.url_rule
-    return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule) if rule else NO_ROUTE
+    return _named(rule.rule) if rule else NO_ROUTE
+
+
+@cache
+def _named(rule: str) -> str:
+    return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule)
 
 
 def _begin() -> None:
@@ -87,14 +91,18 @@ def _observe(response: Response) -> Response:
 
 
 def _log(method: str, answered: Answered) -> None:
-    milliseconds = round(answered.seconds * 1000, 1)
+    if not _logger.isEnabledFor(logging.INFO):
+        return
     facts = {
         "method": method,
         "route": answered.route,
         "status": answered.status,
-        "milliseconds": milliseconds,
+        "milliseconds": round(answered.seconds * 1000, 1),
     }
     if answered.user:
         facts["user"] = answered.user
-    line = " ".join(f"{name}={value}" for name, value in facts.items())
-    _logger.info("%s", line, extra={"facts": facts, "request_id": answered.request_id})
+    line = " ".join([f"{name}={value}" for name, value in facts.items()])
+    # As `info` does, without a look at the stack for who is calling.
+    record = logging.LogRecord(_logger.name, logging.INFO, __file__, 0, line, None, None)
+    record.facts, record.request_id = facts, answered.request_id
+    _logger.handle(record)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -61,14 +61,23 @@ def _page(
 
 def _signer() -> Signer:
     keys = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]
-    return Signer(keys, salt=f"cursor {request.path}")
+    return _signer_of(tuple(keys), request.path)
+
+
+@lru_cache(1024)
+def _signer_of(keys: tuple[str, ...], path: str) -> Signer:
+    return Signer(keys, salt=f"cursor {path}")
 
 
 def _next_url(moment: str, row_id: str) -> str:
-    milliseconds = (datetime.fromisoformat(moment) - EPOCH) // MILLISECOND
-    cursor = _signer().sign(f"{milliseconds}.{row_id}").decode()
-    arguments = request.args.to_dict() | {"cursor": cursor}
+    arguments = request.args.to_dict() | {"cursor": _cursor(_signer(), moment, row_id)}
     return f"{base_url()}{quote(request.path)}?{urlencode(arguments)}"
+
+
+@lru_cache(1024)
+def _cursor(signer: Signer, moment: str, row_id: str) -> str:
+    milliseconds = (datetime.fromisoformat(moment) - EPOCH) // MILLISECOND
+    return signer.sign(f"{milliseconds}.{row_id}").decode()
 
 
 def _read(cursor: str) -> tuple[datetime, str]:
