@@ -266,10 +266,17 @@ def select(
 
     They are read past the session, which would look for objects of models in them.
     """
-    if db.session.registry.has():
+    if db.session.registry.has() and db.session().in_transaction():
         return db.session.connection().execute(statement, values).all()
     with _reader().connect() as connection:
         return connection.execute(statement, values).all()
+
+
+def insert(model: type[Base], **values: Any) -> str:
+    """Add a row, as a part of the transaction, and return its id; no object is made of it."""
+    row = {"id": new_id()} | values
+    db.session.connection().execute(sa.insert(Base.metadata.tables[model.__tablename__]), row)
+    return str(row["id"])
 
 
 def _reader() -> sa.Engine:

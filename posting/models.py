@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text, func
@@ -15,9 +15,20 @@ SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
 SESSIONS_PER_USER = 50
 IMAGES_PER_POST = 10
+MODERATOR = "moderator"
 IDEMPOTENCY_LIFETIME = timedelta(hours=24)
 
 Row = Sequence[Any]
+
+
+class Asker(Protocol):
+    """Who wants to change something."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def is_moderator(self) -> bool: ...
 
 
 # Compared byte by byte on both engines, so that lists are in the same order on both.
@@ -64,7 +75,7 @@ class User(Base):
 
     @property
     def is_moderator(self) -> bool:
-        return self.role == "moderator"
+        return self.role == MODERATOR
 
     @staticmethod
     def named(username: str) -> sa.Select["User"]:
@@ -89,10 +100,21 @@ class Session(Base):
 
     @staticmethod
     def alive() -> sa.ColumnElement[bool]:
+        """Return a condition that asks for the time whenever it is executed."""
         return sa.and_(
-            Session.last_seen_at > now() - SESSION_IDLE,
-            Session.created_at > now() - SESSION_LIFETIME,
+            Session.last_seen_at > sa.bindparam(None, callable_=lambda: now() - SESSION_IDLE),
+            Session.created_at > sa.bindparam(None, callable_=lambda: now() - SESSION_LIFETIME),
         )
+
+    @staticmethod
+    @cache
+    def presented() -> sa.Select[*tuple[Any, ...]]:
+        """Select who asks with the session whose token has the hash `token_hash`."""
+        who = sa.select(
+            User.id, User.username, User.role, Session.id.label("session_id"), Session.last_seen_at
+        )
+        own = Session.token_hash == sa.bindparam("token_hash")
+        return who.join(Session.user).where(own, Session.alive())
 
 
 class Post(Base):
@@ -107,7 +129,7 @@ class Post(Base):
     title: Mapped[str] = mapped_column(String(200))
     content: Mapped[str] = mapped_column(Text)
     comment_count: Mapped[int] = mapped_column(default=0)
-    version: Mapped[int] = mapped_column()
+    version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=as_created, onupdate=now)
 
@@ -122,10 +144,10 @@ class Post(Base):
         CheckConstraint("comment_count >= 0", name="comment_count"),
     )
 
-    def editable_by(self, user: User) -> bool:
+    def editable_by(self, user: Asker) -> bool:
         return self.author_id == user.id
 
-    def deletable_by(self, user: User) -> bool:
+    def deletable_by(self, user: Asker) -> bool:
         return self.editable_by(user) or user.is_moderator
 
     @staticmethod
@@ -191,7 +213,7 @@ class Comment(Base):
         Identifier, ForeignKey("users.id", ondelete="SET NULL"), index=True
     )
     content: Mapped[str | None] = mapped_column(Text)
-    version: Mapped[int] = mapped_column()
+    version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=as_created, onupdate=now)
 
@@ -210,10 +232,10 @@ class Comment(Base):
         """Return the `created_at` of a new comment, always later than that of its parent."""
         return max(now(), parent.created_at + timedelta(milliseconds=1)) if parent else now()
 
-    def editable_by(self, user: User) -> bool:
+    def editable_by(self, user: Asker) -> bool:
         return self.author_id == user.id
 
-    def deletable_by(self, user: User) -> bool:
+    def deletable_by(self, user: Asker) -> bool:
         return self.editable_by(user) or user.is_moderator
 
     @staticmethod
@@ -286,10 +308,10 @@ class Image(Base):
         CheckConstraint("length(alt) <= 500", name="alt_length"),
     )
 
-    def editable_by(self, user: User) -> bool:
+    def editable_by(self, user: Asker) -> bool:
         return self.post.editable_by(user)
 
-    def deletable_by(self, user: User) -> bool:
+    def deletable_by(self, user: Asker) -> bool:
         return self.post.deletable_by(user)
 
     @staticmethod
@@ -365,6 +387,14 @@ class RateWindow(Base):
     key: Mapped[str] = mapped_column(String(32), primary_key=True)
     hits: Mapped[int] = mapped_column()
     ends_at: Mapped[datetime] = mapped_column(index=True)
+
+    @staticmethod
+    @cache
+    def open() -> sa.Select[*tuple[Any, ...]]:
+        """Select the window `key` if it has not ended by `moment`."""
+        own = RateWindow.key == sa.bindparam("key")
+        goes_on = RateWindow.ends_at > sa.bindparam("moment")
+        return sa.select(RateWindow.hits, RateWindow.ends_at).where(own, goes_on)
 
 
 # What nobody deletes when its time has passed, by which moment, and how long it lasts.

@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from threading import BoundedSemaphore
 from typing import Any
@@ -17,12 +18,11 @@ import flask_login
 import sqlalchemy as sa
 from flask import Flask, Request, Response, current_app, g, request
 from flask.sessions import SessionInterface, SessionMixin
-from sqlalchemy.orm import contains_eager
 from werkzeug.exceptions import Conflict, NotFound
 from werkzeug.security import check_password_hash, generate_password_hash
 
 from posting import deletion, models
-from posting.database import SAFE_METHODS, begin, db, now, violated_constraint
+from posting.database import begin, db, now, select, violated_constraint
 from posting.protocol.hosts import address
 from posting.protocol.operations import View, grant
 from posting.protocol.problems import NotSignedIn, component, respond
@@ -38,12 +38,14 @@ ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", times=5)
 _hashing = BoundedSemaphore(os.cpu_count() or 1)
 
 
+@dataclass(frozen=True, eq=False)
 class Caller(flask_login.UserMixin):  # type: ignore[misc]  # it has no type hints
-    """Who is asking: a user, by way of one of their sessions."""
+    """Who is asking, and by way of which of their sessions."""
 
-    def __init__(self, session: models.Session) -> None:
-        self.session = session
-        self.user = session.user
+    id: str
+    username: str
+    is_moderator: bool
+    session_id: str
 
 
 class _NoFlaskSession(SessionInterface):
@@ -77,24 +79,25 @@ def signed_in(view: View) -> View:
     return grant(view, _require_caller, **documentation)
 
 
-def current_user() -> models.User:
-    """Return the user who asks a `signed_in` view."""
-    return _caller().user
+def current_user() -> Caller:
+    """Return who asks a `signed_in` view."""
+    caller: Caller = flask_login.current_user
+    return caller
 
 
 def user_id() -> str:
-    """Return the id of the user who asks a `signed_in` view."""
+    """Return the id of who asks a `signed_in` view."""
     return current_user().id
 
 
-def current_session() -> models.Session:
-    """Return the session with which a `signed_in` view is asked."""
-    return _caller().session
-
-
-def _caller() -> Caller:
-    caller: Caller = flask_login.current_user
-    return caller
+def own_account() -> models.User:
+    """Return the account of who asks, and hold no transaction. Error: 401 if it is gone."""
+    begin(writes=False)
+    user = db.session.get(models.User, user_id())
+    db.session.commit()
+    if user is None:
+        raise NotSignedIn
+    return user
 
 
 def _require_caller() -> None:
@@ -106,28 +109,20 @@ def _require_caller() -> None:
 def _load_caller(incoming: Request) -> Caller | None:
     if not (token := incoming.cookies.get(cookie_name(current_app))):
         return None
-    begin(writes=False)
-    session = db.session.scalar(
-        sa.select(models.Session)
-        .join(models.Session.user)
-        .options(contains_eager(models.Session.user))
-        .where(models.Session.token_hash == _digest(token), models.Session.alive())
-    )
-    if incoming.method not in SAFE_METHODS:
-        db.session.commit()  # no lock is held while the body arrives
-    g.user_id = session.user_id if session else None
-    if session and now() - session.last_seen_at > SEEN_EXACT_TO:
-        _see(session)
-    return Caller(session) if session else None
+    rows = select(models.Session.presented(), token_hash=_digest(token))
+    if not rows:
+        return None
+    g.user_id, username, role, session_id, last_seen_at = rows[0]
+    if now() - last_seen_at > SEEN_EXACT_TO:
+        _see(session_id)
+    return Caller(g.user_id, username, role == models.MODERATOR, session_id)
 
 
-def _see(session: models.Session) -> None:
-    """Note that a session is used, unless the database is busy or it has ended meanwhile."""
-    db.session.commit()
+def _see(session_id: str) -> None:
+    """Note that a session is used, unless the database is busy."""
     table = models.Session
-    seen = sa.update(table).where(table.id == session.id).values(last_seen_at=now())
+    seen = sa.update(table).where(table.id == session_id).values(last_seen_at=now())
     writing = db.engine.execution_options(writes=True)
-    # Not by the request's own session, whose objects a failure would make it read again.
     with suppress(sa.exc.OperationalError), writing.begin() as connection:
         connection.execute(seen)
 
@@ -166,10 +161,10 @@ def end_presented_session() -> str | None:
     return db.session.scalar(presented.returning(table.user_id))
 
 
-def end_sessions(user: models.User, *, but: models.Session | None = None) -> None:
-    """Delete all sessions of `user`, but perhaps one."""
+def end_sessions(user: models.User, *, but: str | None = None) -> None:
+    """Delete all sessions of `user`, but perhaps the one with this id."""
     statement = sa.delete(models.Session).where(models.Session.user_id == user.id)
-    db.session.execute(statement.where(models.Session.id != but.id) if but else statement)
+    db.session.execute(statement.where(models.Session.id != but) if but else statement)
 
 
 def cookie_name(app: Flask) -> str:
@@ -255,7 +250,7 @@ def hold_account() -> None:
     Error: 401 if it is gone.
     """
     table = models.User
-    held = sa.select(table.id).where(table.id == current_user().id)
+    held = sa.select(table.id).where(table.id == user_id())
     if db.session.scalar(held.with_for_update(read=True, key_share=True)) is None:
         raise NotSignedIn
 
@@ -276,8 +271,7 @@ def _refers_to_nothing(error: sa.exc.IntegrityError) -> Response:
     if "foreign key" not in str(error.orig).lower():
         raise error
     db.session.rollback()
-    asker = sa.inspect(current_user()).identity  # its attributes are gone with the row
-    asker_remains = db.session.get(models.User, asker, populate_existing=True)
+    asker_remains = db.session.get(models.User, user_id(), populate_existing=True)
     return respond(NotFound("It refers to something gone.") if asker_remains else NotSignedIn())
 
 

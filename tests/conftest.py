@@ -147,7 +147,7 @@ def app(session_app: Flask) -> Flask:
 
 
 @pytest.fixture
-def statements(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The SQL statements sent since the list was last cleared; no answer is kept meanwhile."""
     monkeypatch.setattr(CommitWatch, "version", lambda _: None)
     sent: list[str] = []
@@ -155,11 +155,9 @@ def statements(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         sent.append(statement)
 
-    with app.app_context():
-        engine = db.engine
-    sa.event.listen(engine, "before_cursor_execute", note)
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
     yield sent
-    sa.event.remove(engine, "before_cursor_execute", note)
+    sa.event.remove(sa.Engine, "before_cursor_execute", note)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import logging
 import pytest
 import sqlalchemy as sa
 from asserts import problem
-from flask import Flask
 from flask.logging import default_handler
 
 from posting.database import db
@@ -64,19 +63,17 @@ def test_a_database_that_is_busy_or_away_is_503(failing, error):
     assert answer.headers["Retry-After"] == "1"
 
 
-def test_a_lost_connection_ends_with_its_request(app: Flask, anonymous):
+def test_a_lost_connection_ends_with_its_request(anonymous):
     def lose(*_):
         raise sa.exc.OperationalError("SELECT 1", {}, Exception("connection lost"))
 
-    with app.app_context():
-        engine = db.engine
-    sa.event.listen(engine, "before_cursor_execute", lose)
+    sa.event.listen(sa.Engine, "before_cursor_execute", lose)
     try:
         problem(anonymous.get("/posts"), 503)
         problem(anonymous.get("/readyz"), 503)
         assert anonymous.get("/healthz").status_code == 200
     finally:
-        sa.event.remove(engine, "before_cursor_execute", lose)
+        sa.event.remove(sa.Engine, "before_cursor_execute", lose)
     assert anonymous.get("/posts").status_code == 200
 
 

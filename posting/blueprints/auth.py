@@ -15,7 +15,7 @@ from posting.protocol.operations import Blueprint, public
 from posting.protocol.problems import NotSignedIn
 from posting.protocol.rate_limits import Limit, charge, limited
 from posting.protocol.urls import external_url
-from posting.sessions import ADDRESS_LIMIT, current_session, current_user, signed_in
+from posting.sessions import ADDRESS_LIMIT, current_user, signed_in, user_id
 
 SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP")
 
@@ -84,8 +84,8 @@ def sign_out() -> Any:
 @auth.response(200, schemas.Session(many=True))
 def list_sessions() -> Any:
     """List one's own sessions, the newest first: fifty at most."""
-    table, current = Session, current_session()
-    own = sa.select(table).where(table.user_id == current.user_id, table.alive())
+    table = Session
+    own = sa.select(table).where(table.user_id == user_id(), table.alive())
     rows = db.session.scalars(own.order_by(table.created_at.desc(), table.id))
     return [
         {
@@ -93,7 +93,7 @@ def list_sessions() -> Any:
             "created_at": row.created_at,
             "last_seen_at": row.last_seen_at,
             "user_agent": row.user_agent,
-            "current": row.id == current.id,
+            "current": row.id == current_user().session_id,
         }
         for row in rows
     ]
@@ -105,9 +105,9 @@ def list_sessions() -> Any:
 @auth.response(204)
 def delete_session(id: str) -> Any:
     """End a session of one's own."""
-    own = sa.delete(Session).where(Session.id == id, Session.user_id == current_user().id)
+    own = sa.delete(Session).where(Session.id == id, Session.user_id == user_id())
     if not db.session.execute(own.returning(Session.id)).all():
         raise NotFound("There is no such session.")
     db.session.commit()
     audit.note("sign-out")
-    return (None, sessions.cookie(None)) if id == current_session().id else None
+    return (None, sessions.cookie(None)) if id == current_user().session_id else None

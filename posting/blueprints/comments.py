@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from werkzeug.exceptions import Forbidden
 
 from posting import deletion, locked, moderation, schemas
-from posting.database import db, select
+from posting.database import db, insert, select
 from posting.models import Comment, Post
 from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
@@ -30,7 +30,7 @@ comments = Blueprint("comments", __name__, description="What the community says 
 def list_comments(query: dict[str, Any], id: str) -> Any:
     """List the comments on a post, the oldest first: a parent always comes before its replies."""
     page = paginate(Comment.on_post(), Comment.item, query | {"post": id}, newest_first=False)
-    if page[0] or db.session.scalar(sa.select(Post.id).where(Post.id == id)):
+    if page[0] or select(sa.select(Post.id).where(Post.id == id)):
         return page
     raise locked.NoSuchPost
 
@@ -48,13 +48,11 @@ def create_comment(fields: dict[str, Any], id: str) -> Any:
     hold_account()
     locked.post(id)
     moment = Comment.moment_of_reply(_parent(fields["parent_id"], id))
-    comment = Comment(post_id=id, author_id=user_id(), created_at=moment, **fields)
-    db.session.add(comment)
+    comment_id = insert(Comment, post_id=id, author_id=user_id(), created_at=moment, **fields)
     db.session.execute(Post.count_comment(id))
-    db.session.flush()
     charge((LIMIT, user_id()))
-    shown, headers = _shown(comment.id)
-    return shown, headers | {"Location": external_url("comments.get_comment", id=comment.id)}
+    shown, headers = _shown(comment_id)
+    return shown, headers | {"Location": external_url("comments.get_comment", id=comment_id)}
 
 
 @comments.get("/comments/<nanoid:id>")

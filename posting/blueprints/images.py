@@ -7,7 +7,7 @@ from flask import Response
 from werkzeug.exceptions import Forbidden, ServiceUnavailable
 
 from posting import locked, moderation, pictures, schemas
-from posting.database import db
+from posting.database import db, select
 from posting.models import IMAGES_PER_POST, Image, ImageData
 from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
@@ -57,10 +57,11 @@ def get_image(id: str) -> Any:
     """Hand out a picture, to be kept for good."""
     data = sa.literal(b"") if client_has(id) else ImageData.data
     stored = sa.select(data, Image.media_type).join_from(ImageData, Image)
-    row = db.session.execute(stored.where(Image.id == id)).one_or_none()
-    if row is None:
+    rows = select(stored.where(Image.id == id))
+    if not rows:
         raise locked.NoSuchImage
-    return Response(row[0], headers=immutable(id) | PICTURE_POLICY, content_type=row[1])
+    body, media_type = rows[0]
+    return Response(body, headers=immutable(id) | PICTURE_POLICY, content_type=media_type)
 
 
 @images.patch("/images/<nanoid:id>")

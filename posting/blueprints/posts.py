@@ -5,7 +5,7 @@ from typing import Any
 from werkzeug.exceptions import Forbidden
 
 from posting import locked, moderation, schemas
-from posting.database import db, select
+from posting.database import db, insert, select
 from posting.models import Image, Post
 from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
@@ -39,12 +39,10 @@ def list_posts(query: dict[str, Any]) -> Any:
 @posts.response(201, schemas.Post, headers={"ETag": "ETag"})
 def create_post(fields: dict[str, Any]) -> Any:
     """Write a post."""
-    post = Post(author=current_user(), **fields)
-    db.session.add(post)
-    db.session.flush()
+    post_id = insert(Post, author_id=user_id(), **fields)
     charge((LIMIT, user_id()))
-    shown, headers = _shown(post.id)
-    return shown, headers | {"Location": external_url("posts.get_post", id=post.id)}
+    shown, headers = _shown(post_id)
+    return shown, headers | {"Location": external_url("posts.get_post", id=post_id)}
 
 
 @posts.get("/posts/<nanoid:id>")

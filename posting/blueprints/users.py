@@ -11,7 +11,7 @@ from posting.models import User
 from posting.protocol import audit
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.problems import InvalidInput, body_errors
-from posting.sessions import current_session, current_user, signed_in
+from posting.sessions import current_user, own_account, signed_in, user_id
 
 users = Blueprint("users", __name__, description="Who takes part")
 
@@ -21,7 +21,7 @@ users = Blueprint("users", __name__, description="Who takes part")
 @users.response(200, schemas.User)
 def get_me() -> Any:
     """Read one's own account."""
-    return current_user()
+    return own_account()
 
 
 @users.get('/users/<nanoid("me"):id>')
@@ -47,7 +47,7 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
         changes["password_hash"] = _hash_new_password(user, changes)
     sessions.lock_account(user)
     if "password_hash" in changes:
-        sessions.end_sessions(user, but=current_session())
+        sessions.end_sessions(user, but=current_user().session_id)
     user.assign(changes)
     with sessions.unique_username():
         db.session.commit()
@@ -78,10 +78,10 @@ def _find(id: str) -> User:
 
 
 def _own_account(id: str) -> User:
-    if id != current_user().id:
+    if id != user_id():
         _find(id)
         raise Forbidden("Only its owner may do this to an account.")
-    return current_user()
+    return own_account()
 
 
 def _require_password(user: User, password: str | None) -> None:

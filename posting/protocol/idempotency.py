@@ -19,7 +19,7 @@ from werkzeug.exceptions import Conflict, HTTPException
 from posting import deletion, models, schemas
 from posting.database import begin, db, now
 from posting.protocol.problems import InvalidInput
-from posting.sessions import current_user
+from posting.sessions import user_id
 
 NAME = "Idempotency-Key"
 KEPT_HEADERS = ("Location", "ETag")
@@ -55,17 +55,17 @@ def idempotent(view: Callable[..., Response]) -> Callable[..., Response]:
             answer = view(*inputs, **path)
             db.session.commit()
             return answer
-        user_id, key = current_user().id, header["idempotency_key"]
+        owner, key = user_id(), header["idempotency_key"]
         fingerprint = _fingerprint(inputs, path)
-        kept = _find(user_id, key)
+        kept = _find(owner, key)
         if kept is None:
             try:
                 answer = view(*inputs, **path)
-                _keep(answer, user_id, key, fingerprint)
+                _keep(answer, owner, key, fingerprint)
                 return answer
             except (sa.exc.IntegrityError, HTTPException):
                 db.session.rollback()  # what is in the way may be what a faster one has made
-                if (kept := _find(user_id, key)) is None:
+                if (kept := _find(owner, key)) is None:
                     raise
         return _again(kept, fingerprint)
 
@@ -82,20 +82,20 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _find(user_id: str, key: str) -> models.IdempotencyKey | None:
+def _find(owner: str, key: str) -> models.IdempotencyKey | None:
     begin(writes=False)
-    kept = db.session.get(models.IdempotencyKey, (user_id, key))
+    kept = db.session.get(models.IdempotencyKey, (owner, key))
     db.session.commit()
     return kept if kept and kept.created_at > _oldest() else None
 
 
-def _keep(answer: Response, user_id: str, key: str, fingerprint: str) -> None:
+def _keep(answer: Response, owner: str, key: str, fingerprint: str) -> None:
     """Commit the key beside what was created; the database lets one of several do so."""
     table = models.IdempotencyKey
-    own = sa.and_(table.user_id == user_id, table.key == key)
+    own = sa.and_(table.user_id == owner, table.key == key)
     db.session.execute(sa.delete(table).where(own, table.created_at <= _oldest()))
     headers = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
-    row = {"user_id": user_id, "key": key, "fingerprint": fingerprint, "headers": headers}
+    row = {"user_id": owner, "key": key, "fingerprint": fingerprint, "headers": headers}
     try:
         db.session.execute(sa.insert(table).values(row | {"body": answer.get_data(as_text=True)}))
     except sa.exc.OperationalError as error:

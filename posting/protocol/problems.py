@@ -1,11 +1,12 @@
 """Errors as `application/problem+json` (RFC 9457): one shape for all of them."""
 
+import json
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 import sqlalchemy as sa
-from flask import Flask, Response, current_app, g, json
+from flask import Flask, Response, current_app, g
 from marshmallow import Schema, fields
 from werkzeug.exceptions import (
     HTTPException,
@@ -127,7 +128,7 @@ def respond(error: HTTPException) -> Response:
     if isinstance(error, InvalidInput):
         problem["errors"] = error.errors
     # A name that the client sent may hold a lone surrogate, which is no UTF-8.
-    body = json.dumps(problem, separators=(",", ":")).encode("utf-8", "replace")
+    body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
     response = current_app.response_class(body + b"\n", error.code, content_type=MEDIA_TYPE)
     response.headers.extend(
         (name, value) for name, value in error.get_headers() if name != "Content-Type"

@@ -19,7 +19,7 @@ from werkzeug.exceptions import TooManyRequests
 
 from posting import deletion
 from posting.config import Rate
-from posting.database import UtcDateTime, begin, db, now
+from posting.database import UtcDateTime, db, now, select
 from posting.models import RateWindow
 from posting.protocol.openapi import DocumentedBlueprint
 from posting.protocol.operations import View
@@ -106,19 +106,15 @@ def finish(response: Response) -> None:
 def _check(limit: Limit, subject: str) -> None:
     if (rate := limit.rate) is None:
         return
-    begin(writes=False)
     hits, ends_at = _found(limit, subject)
-    db.session.commit()  # nothing is held while the body arrives
     seconds = _note(limit, rate, hits, ends_at)
     if hits >= rate.amount:
         raise _refusal(rate, seconds)
 
 
 def _found(limit: Limit, subject: str) -> tuple[int, datetime | None]:
-    table = RateWindow
-    own = sa.select(table.hits, table.ends_at).where(table.key == _key(limit, subject))
-    row = db.session.execute(own.where(table.ends_at > now())).one_or_none()
-    return (row.hits, row.ends_at) if row else (0, None)
+    rows = select(RateWindow.open(), key=_key(limit, subject), moment=now())
+    return (rows[0].hits, rows[0].ends_at) if rows else (0, None)
 
 
 def _key(limit: Limit, subject: str) -> str:
