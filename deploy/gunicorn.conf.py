@@ -77,10 +77,26 @@ def pre_fork(server, worker):
 
 
 def post_fork(server, worker):
-    # Until a worker minds signals itself it would take one for its master's and do nothing, and
-    # would be killed much later, with what it is doing by then.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["WORKER_PLACE"] = str(worker.place)
+
+
+# Until a worker minds signals itself it would take one for its master's and do nothing, and would
+# be killed much later, with what it is doing by then. So it ends by what came since it was forked.
+STOPPING = {signal.SIGTERM, signal.SIGQUIT}
+
+
+def on_starting(server):
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING),
+        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING),
+        after_in_child=_end_by_signals,
+    )
+
+
+def _end_by_signals():
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
 
 
 def on_exit(server):

@@ -65,7 +65,7 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
         settings = SETTINGS | {"POSTING_DATABASE_URL": fresh_url, "PORT": str(port)}
         with log.open("wb") as stderr:
             process = subprocess.Popen(
-                [*wrapper, *GUNICORN],
+                [*wrapper, *GUNICORN, "wsgi:app"],
                 cwd=ROOT,
                 env=os.environ | settings | environment,
                 stderr=stderr,

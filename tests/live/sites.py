@@ -15,7 +15,7 @@ import pytest
 import requests
 
 ROOT = Path(__file__).parent.parent.parent
-GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "wsgi:app"]
+GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py"]
 # Hands over a socket as systemd does: as file descriptor 3, for this very process.
 ACTIVATE = """
 import os, sys
@@ -53,7 +53,10 @@ def needs(*programs: str) -> None:
 class Gunicorn:
     """A gunicorn whose socket outlives it, as with systemd; it can be stopped and started again."""
 
-    def __init__(self, folder: Path, listener: socket.socket, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, listener: socket.socket, app: str = "wsgi:app", **environment: str
+    ) -> None:
+        self.app = app
         self.log = folder / f"gunicorn-{listener.fileno()}.log"
         self.listener = listener
         self.environment = environment
@@ -63,7 +66,7 @@ class Gunicorn:
         descriptor = self.listener.fileno()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", ACTIVATE, str(descriptor), *GUNICORN],
+                [sys.executable, "-c", ACTIVATE, str(descriptor), *GUNICORN, self.app],
                 cwd=code,
                 env=os.environ | self.environment,
                 stderr=log,

@@ -13,6 +13,7 @@ import pytest
 import requests
 from live.clients import sign_in, sized
 from live.load import Load, wait_until
+from live.sites import Gunicorn, listening
 
 # What a client sees of a server that dies: nginx tells it, or the answer ends halfway.
 CUT_OFF = {"POST 502", "POST ChunkedEncodingError"}
@@ -44,6 +45,22 @@ def test_reloads_and_restarts_fail_nobody(site, ada, unharmed):
             wait_until(gunicorn.workers)
     unharmed(load, f"{rounds} reloads and {rounds} restarts through nginx")
     assert load.failures == {}
+
+
+def test_a_stop_meets_workers_that_are_just_born(fresh_url, tmp_path):
+    """One that missed it would go on, and be killed with what it does 30 seconds later."""
+    born_slowly = "import os, time\nfrom wsgi import app\nos.register_at_fork(after_in_child={})"
+    (tmp_path / "slow.py").write_text(born_slowly.format("lambda: time.sleep(1)"))
+    with listening(tmp_path / "sock") as listener:
+        environment = {"POSTING_DATABASE_URL": fresh_url, "PYTHONPATH": str(tmp_path)}
+        gunicorn = Gunicorn(tmp_path, listener, app="slow:app", **environment)
+        wait_until(gunicorn.workers)
+        gunicorn.process.terminate()
+        try:
+            gunicorn.process.wait(10)
+        finally:
+            with suppress(ProcessLookupError):
+                gunicorn.kill()
 
 
 def test_recycled_workers_fail_nobody(start_site, unharmed):
