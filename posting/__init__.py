@@ -33,7 +33,7 @@ class JsonProvider(DefaultJSONProvider):
     """Compact JSON with its text as it is."""
 
     def dumps(self, obj: Any, **_: Any) -> str:
-        return orjson.dumps(obj).decode()
+        return orjson.dumps(obj, option=orjson.OPT_PASSTHROUGH_DATETIME).decode()
 
 
 class Service(Flask):

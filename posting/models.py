@@ -108,6 +108,17 @@ class Session(Base):
 
     @staticmethod
     @cache
+    def of_user() -> sa.Select[*tuple[Any, ...]]:
+        """Select what is shown of the sessions of the user `user`, the newest first."""
+        table = Session
+        shown = sa.select(
+            table.id, as_written(table.created_at), as_written(table.last_seen_at), table.user_agent
+        )
+        own = shown.where(table.user_id == sa.bindparam("user"), table.alive())
+        return own.order_by(table.created_at.desc(), table.id)
+
+    @staticmethod
+    @cache
     def presented() -> sa.Select[*tuple[Any, ...]]:
         """Select who asks with the session whose token has the hash `token_hash`."""
         who = sa.select(

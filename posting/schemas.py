@@ -85,10 +85,10 @@ class Digits(fields.Integer):
 
 
 class Moment(fields.AwareDateTime):
-    """A moment as RFC 3339 writes it, in UTC with milliseconds; rows may come with it written."""
+    """A moment as RFC 3339 writes it, in UTC with milliseconds."""
 
-    def _serialize(self, value: datetime | str | None, *args: Any, **kwargs: Any) -> str | None:
-        return written(value) if isinstance(value, datetime) else value
+    def _serialize(self, value: datetime | None, *args: Any, **kwargs: Any) -> str | None:
+        return None if value is None else written(value)
 
 
 class Input(Schema):
@@ -98,14 +98,14 @@ class Input(Schema):
         unknown = RAISE
 
 
-AS_STORED = (fields.String, fields.Integer, fields.Boolean)
+AS_SENT = (fields.String, fields.Integer, fields.Boolean, Moment)
 
 
 class Output(Schema):
     """A body that always has all of its fields.
 
-    Rows come as plain dicts, which are dumped by what the fields say, without asking each of them
-    again for each row.
+    Rows come as plain dicts, their moments as they are sent, and are dumped by what the fields say,
+    without asking each of them again for each row.
     """
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
@@ -140,15 +140,13 @@ class Output(Schema):
 
 
 def _writer(field: fields.Field[Any]) -> Callable[[Any], Any] | None:
-    """Return what turns a value of a field into JSON; None where the database's is the same."""
+    """Return what turns a row's value of a field into JSON; None where it is the same."""
     if isinstance(field, fields.Nested) and isinstance(field.schema, Output):
         plain = field.schema.plain
         if field.many:
             return lambda rows: [plain(row) for row in rows]
         return lambda row: None if row is None else plain(row)
-    if isinstance(field, Moment):
-        return field._serialize
-    return None if isinstance(field, AS_STORED) else partial(_by_field, field)
+    return None if isinstance(field, AS_SENT) else partial(_by_field, field)
 
 
 def _by_field(field: fields.Field[Any], value: Any) -> Any:

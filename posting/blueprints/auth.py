@@ -7,7 +7,7 @@ from flask import current_app
 from werkzeug.exceptions import Forbidden, NotFound
 
 from posting import schemas, sessions
-from posting.database import begin, db
+from posting.database import begin, db, select
 from posting.models import Session, User
 from posting.protocol import audit
 from posting.protocol.hosts import address
@@ -84,19 +84,9 @@ def sign_out() -> Any:
 @auth.response(200, schemas.Session(many=True))
 def list_sessions() -> Any:
     """List one's own sessions, the newest first: fifty at most."""
-    table = Session
-    own = sa.select(table).where(table.user_id == user_id(), table.alive())
-    rows = db.session.scalars(own.order_by(table.created_at.desc(), table.id))
-    return [
-        {
-            "id": row.id,
-            "created_at": row.created_at,
-            "last_seen_at": row.last_seen_at,
-            "user_agent": row.user_agent,
-            "current": row.id == current_user().session_id,
-        }
-        for row in rows
-    ]
+    rows = select(Session.of_user(), user=user_id())
+    current = current_user().session_id
+    return [{**row._mapping, "current": row.id == current} for row in rows]
 
 
 @auth.delete("/sessions/<nanoid:id>")

@@ -93,11 +93,12 @@ def _observe(response: Response) -> Response:
 def _log(method: str, answered: Answered) -> None:
     if not _logger.isEnabledFor(logging.INFO):
         return
+    milliseconds = round(answered.seconds * 1000, 1)
     facts = {
         "method": method,
         "route": answered.route,
         "status": answered.status,
-        "milliseconds": round(answered.seconds * 1000, 1),
+        "milliseconds": milliseconds,
     }
     if answered.user:
         facts["user"] = answered.user

@@ -7,7 +7,7 @@ in which errors must answer: 401, 429, then 413, 415 and 400, then one 422 for a
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Protocol, TypeVar
 
 import flask_smorest
@@ -171,9 +171,16 @@ def _read(inputs: Iterable[tuple[str, Schema]], path: dict[str, str]) -> list[An
 
 
 def _load_once(schema: Schema, named: MultiDict[str, Any]) -> Any:
+    if not named:
+        return dict(_load_nothing(schema))
     if repeated := [name for name, values in named.lists() if len(values) > 1]:
         raise ValidationError({name: ["Given more than once."] for name in repeated})
     return schema.load(named.to_dict())
+
+
+@cache
+def _load_nothing(schema: Schema) -> Any:
+    return schema.load({})
 
 
 def _load_headers(schema: Schema, headers: Headers) -> Any:

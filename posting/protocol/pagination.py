@@ -1,6 +1,6 @@
 """Keyset paging: a signed cursor names the last row seen, `Link` names the next page (RFC 8288)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import Any
@@ -60,24 +60,25 @@ def _page(
 
 
 def _signer() -> Signer:
-    keys = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]
-    return _signer_of(tuple(keys), request.path)
+    config = current_app.config
+    return _signer_of((*config["SECRET_KEY_FALLBACKS"], config["SECRET_KEY"]), request.path)
 
 
-@lru_cache(1024)
+@lru_cache(256)
 def _signer_of(keys: tuple[str, ...], path: str) -> Signer:
     return Signer(keys, salt=f"cursor {path}")
 
 
 def _next_url(moment: str, row_id: str) -> str:
-    arguments = request.args.to_dict() | {"cursor": _cursor(_signer(), moment, row_id)}
-    return f"{base_url()}{quote(request.path)}?{urlencode(arguments)}"
+    arguments = tuple(request.args.items())
+    return f"{base_url()}{quote(request.path)}?{_query(_signer(), arguments, moment, row_id)}"
 
 
-@lru_cache(1024)
-def _cursor(signer: Signer, moment: str, row_id: str) -> str:
+@lru_cache(256)
+def _query(signer: Signer, arguments: Iterable[tuple[str, str]], moment: str, row_id: str) -> str:
     milliseconds = (datetime.fromisoformat(moment) - EPOCH) // MILLISECOND
-    return signer.sign(f"{milliseconds}.{row_id}").decode()
+    cursor = signer.sign(f"{milliseconds}.{row_id}").decode()
+    return urlencode(dict(arguments) | {"cursor": cursor})
 
 
 def _read(cursor: str) -> tuple[datetime, str]:

@@ -1,6 +1,7 @@
 """URLs that leave the service, made from the public URL where one is set."""
 
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from flask import current_app, request, url_for
@@ -13,7 +14,9 @@ def external_url(endpoint: str, **values: Any) -> str:
 
 def base_url() -> str:
     """Return the absolute URL under which all paths are, without a slash at its end."""
-    return current_app.config["PUBLIC_URL"] or request.root_url.rstrip("/")
+    if public_url := current_app.config["PUBLIC_URL"]:
+        return str(public_url)
+    return f"{request.scheme}://{request.host}{quote(request.script_root)}"
 
 
 def with_url(endpoint: str, record: sa.RowMapping) -> dict[str, Any]:
