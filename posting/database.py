@@ -66,9 +66,8 @@ class Written(sa.TypeDecorator[str]):
     impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], str | None]:
-        write = _written_by_sqlite if dialect.name == "sqlite" else written
-        return lambda value: None if value is None else write(value)
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], str]:
+        return _written_by_sqlite if dialect.name == "sqlite" else written
 
 
 def _written_by_sqlite(text: str) -> str:

@@ -124,7 +124,7 @@ class Blueprint(openapi.DocumentedBlueprint):
         if not hasattr(view_func, "access"):
             raise TypeError(f"{view_func} declares no access rule")
         name = endpoint or view_func.__name__
-        operation = self.doc(operationId=name)(_operation(view_func))
+        operation = openapi.noted(self.doc(operationId=name))(_operation(view_func))
         super().add_url_rule(rule, name, operation, *args, **options)
         if not documented:
             del self._docs[name]
