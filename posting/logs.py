@@ -4,12 +4,11 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from functools import lru_cache
 from textwrap import indent
 
 from flask import Flask, g, has_request_context
 from flask.logging import default_handler
-
-from posting.database import written
 
 
 class TextFormatter(logging.Formatter):
@@ -60,13 +59,19 @@ def init_app(app: Flask) -> None:
 
 
 def _moment(record: logging.LogRecord) -> str:
-    return written(datetime.fromtimestamp(record.created, UTC))
+    return f"{_second(int(record.created))}.{int(record.msecs):03d}Z"
+
+
+@lru_cache(8)
+def _second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def _request_id(record: logging.LogRecord) -> str:
     """Return the id of the request that a line is about: one that it names, or the current one."""
-    current = g.get("request_id", "-") if has_request_context() else "-"
-    return getattr(record, "request_id", current)
+    if named := getattr(record, "request_id", None):
+        return str(named)
+    return str(g.get("request_id", "-")) if has_request_context() else "-"
 
 
 def _one_line(record: logging.LogRecord) -> str:

@@ -94,7 +94,7 @@ def _log(method: str, answered: Answered) -> None:
     if not _logger.isEnabledFor(logging.INFO):
         return
     milliseconds = round(answered.seconds * 1000, 1)
-    facts = {
+    facts: dict[str, Any] = {
         "method": method,
         "route": answered.route,
         "status": answered.status,
