@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -274,8 +275,13 @@ def select(
 def insert(model: type[Base], **values: Any) -> str:
     """Add a row, as a part of the transaction, and return its id; no object is made of it."""
     row = {"id": new_id()} | values
-    db.session.connection().execute(sa.insert(Base.metadata.tables[model.__tablename__]), row)
+    db.session.connection().execute(_insertion(model), row)
     return str(row["id"])
+
+
+@cache
+def _insertion(model: type[Base]) -> sa.Insert:
+    return sa.insert(Base.metadata.tables[model.__tablename__])
 
 
 def _reader() -> sa.Engine:

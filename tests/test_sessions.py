@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import timedelta
+from time import sleep
 
 import pytest
 import sqlalchemy as sa
@@ -11,7 +12,7 @@ from conftest import PASSWORD, POSTGRES
 from posting import sessions
 from posting.database import db, now
 from posting.models import SESSIONS_PER_USER, Session, User
-from posting.protocol import bodies
+from posting.protocol import bodies, operations
 
 CREDENTIALS = {"username": "alice", "password": PASSWORD}
 
@@ -131,6 +132,7 @@ class TestTokens:
 
         def slow(data):
             with_token(app, copied).post("/signout")
+            sleep(operations.MOMENT)
             return parse(data)
 
         monkeypatch.setattr(bodies, "parse", slow)
@@ -184,8 +186,14 @@ class TestExpiry:
             sign_in("ada")
             other.rollback()
 
-    @pytest.mark.parametrize("method", ["get", "post"])
-    def test_it_may_end_while_it_is_seen(self, app, alice, monkeypatch, method):
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda user: user.get("/users/me"),
+            lambda user: user.post("/posts", json={"title": "a", "content": "b"}),
+        ],
+    )
+    def test_it_may_end_while_it_is_seen(self, app, alice, monkeypatch, ask):
         age(app, last_seen_at=now() - timedelta(days=1))
         see = sessions._see
 
@@ -195,11 +203,8 @@ class TestExpiry:
             see(session)
 
         monkeypatch.setattr(sessions, "_see", late)
-        if method == "get":
-            assert alice.get("/users/me").json == alice.user  # it was alive when this began
-        else:
-            problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
-        problem(alice.get("/users/me"), 401)
+        assert ask(alice).status_code in {200, 201}  # it was alive when this began
+        problem(ask(alice), 401)
 
     def test_being_seen_fails_for_no_writer(self, app, alice, impatient):
         age(app, last_seen_at=now() - timedelta(days=1))
