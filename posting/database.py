@@ -157,6 +157,9 @@ def _open(app: Flask) -> None:
             event.listen(db.engine, "connect", _set_up_sqlite)
             event.listen(db.engine, "begin", _begin_sqlite)
             event.listen(db.engine, "handle_error", _give_up_if_read_only)
+        else:
+            event.listen(db.engine, "connect", _set_up_postgres)
+            event.listen(db.engine, "begin", _begin_postgres)
 
 
 def in_memory() -> bool:
@@ -209,6 +212,16 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def _set_up_postgres(connection: Any, _record: Any) -> None:
+    connection.autocommit = True  # the driver begins nothing by itself: _begin_postgres does
+
+
+def _begin_postgres(connection: sa.Connection) -> None:
+    one_moment = connection.get_execution_options().get("one_moment")
+    level = " ISOLATION LEVEL REPEATABLE READ READ ONLY" if one_moment else ""
+    connection.exec_driver_sql(f"BEGIN{level}")
+
+
 def _give_up_if_read_only(context: sa.engine.ExceptionContext) -> None:
     """Open connections anew that could open their file for reading only: it may be writable now."""
     if "readonly database" in str(context.original_exception):
@@ -226,12 +239,8 @@ def begin(*, writes: bool) -> None:
 @contextmanager
 def snapshot() -> Iterator[sa.Connection]:
     """Yield a connection that reads all as it is at one moment, while others write."""
-    options: dict[str, Any] = (
-        {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        if db.engine.dialect.name == "postgresql"
-        else {"writes": False}
-    )
-    with db.engine.connect().execution_options(**options) as connection, connection.begin():
+    reading = db.engine.execution_options(writes=False, one_moment=True)
+    with reading.begin() as connection:
         _lift_time_limits(connection)
         yield connection
 
@@ -292,12 +301,7 @@ def _reader() -> sa.Engine:
     engine = db.engine
     reader: sa.Engine | None = current_app.extensions.get(READER)
     if reader is None or reader.pool is not engine.pool:
-        if engine.dialect.name == "sqlite":  # without the events of the other, which take longer
-            reader = sa.create_engine(
-                engine.url, pool=engine.pool, module=sqlite, hide_parameters=True
-            )
-        else:
-            reader = engine.execution_options(isolation_level="AUTOCOMMIT")
+        reader = sa.Engine(engine.pool, engine.dialect, engine.url, hide_parameters=True)
         current_app.extensions[READER] = reader
     return reader
 
