@@ -16,9 +16,10 @@ import click
 import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.database import db, in_memory, now, reason, sqlite_file
+from posting.database import db, in_memory, reason, sqlite_file
 from posting.files import appearing
 from posting.migrations import VERSIONS, known, newest
+from posting.moments import now
 
 # The endings of files beside a database. One that is left over is read into any that has its name.
 SIDES = ("-wal", "-shm", "-journal")

@@ -15,8 +15,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.database import ID_LENGTH, ID_PATTERN, UtcDateTime
+from posting.database import ID_LENGTH, ID_PATTERN
 from posting.models import Identifier, User
+from posting.moments import UtcDateTime
 from posting.schemas import USERNAME_PATTERN
 
 

@@ -1,9 +1,9 @@
-"""The database: the declarative base, its types, and what each connection is told."""
+"""The database: the declarative base, what each connection is told, and how transactions begin."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from time import sleep
@@ -18,6 +18,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import DeclarativeBase, registry
 
 from posting.config import StartError
+from posting.moments import UtcDateTime
 
 ID_LENGTH = 21
 ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
@@ -44,40 +45,6 @@ POSTGRES_TIMEOUTS = {  # in milliseconds
     "idle_in_transaction_session_timeout": 60_000,
 }
 POSTGRES_OPTIONS = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMEOUTS.items())
-
-
-class UtcDateTime(sa.TypeDecorator[datetime]):
-    """A moment in UTC with milliseconds, aware on both engines."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        return value and value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        if value is None or value.tzinfo is UTC:
-            return value
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-class Written(sa.TypeDecorator[str]):
-    """A moment, never null, as it is sent: rows that only go out need no datetime in between."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], str]:
-        return _written_by_sqlite if dialect.name == "sqlite" else written
-
-
-def _written_by_sqlite(text: str) -> str:
-    return f"{text[:10]}T{text[11:23]}Z"
-
-
-def written(moment: datetime) -> str:
-    """Return a moment as RFC 3339 writes it, in UTC with milliseconds."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
 
 
 class Base(DeclarativeBase):
@@ -107,15 +74,6 @@ db = SQLAlchemy(model_class=Base, session_options={"expire_on_commit": False})
 def new_id() -> str:
     """Return a fresh 21-character identifier (126 random bits)."""
     return str(nanoid.generate(size=ID_LENGTH))
-
-
-def now() -> datetime:
-    """Return this moment in UTC, cut to the milliseconds that are stored and sent."""
-    return in_milliseconds(datetime.now(UTC))
-
-
-def in_milliseconds(moment: datetime) -> datetime:
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def init_app(app: Flask) -> None:

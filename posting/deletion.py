@@ -4,8 +4,9 @@ import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
 from posting import locked
-from posting.database import db, now
+from posting.database import db
 from posting.models import EXPIRING, Comment, Post, User
+from posting.moments import now
 
 SWEPT_AT_ONCE = 100
 # Rows are changed behind the back of loaded objects, which nobody reads after that.

@@ -12,8 +12,9 @@ import PIL.Image
 import sqlalchemy as sa
 from PIL import ImageDraw
 
-from posting.database import Base, db, in_milliseconds, new_id, now
+from posting.database import Base, db, new_id
 from posting.models import Comment, Image, ImageData, Post, User
+from posting.moments import in_milliseconds, now
 from posting.sessions import hash_password
 
 PASSWORD = "a demo of posting"  # noqa: S105 - printed by the command that uses it

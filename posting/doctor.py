@@ -20,12 +20,12 @@ from posting.database import (
     SQLITE_PRAGMAS,
     db,
     in_memory,
-    now,
     reason,
     sqlite_file,
 )
 from posting.migrations import known, newest, revisions
 from posting.models import Post
+from posting.moments import now
 from posting.protocol.hosts import LOOPBACK
 
 MIB = 2**20

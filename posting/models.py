@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text, func
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from posting.database import ID_LENGTH, Base, Written, new_id, now
+from posting.database import ID_LENGTH, Base, new_id
+from posting.moments import Written, now
 
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)

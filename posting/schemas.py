@@ -12,7 +12,8 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import Length, OneOf, Range, Regexp
 from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
-from posting.database import ID_PATTERN, ID_RULE, written
+from posting.database import ID_PATTERN, ID_RULE
+from posting.moments import written
 
 EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"

@@ -22,7 +22,8 @@ from werkzeug.exceptions import Conflict, NotFound
 from werkzeug.security import check_password_hash, generate_password_hash
 
 from posting import deletion, models
-from posting.database import begin, db, now, select, violated_constraint
+from posting.database import begin, db, select, violated_constraint
+from posting.moments import now
 from posting.protocol.hosts import address
 from posting.protocol.operations import View, grant
 from posting.protocol.problems import NotSignedIn, component, respond

@@ -11,8 +11,9 @@ from asserts import sound
 from conftest import PASSWORD, POSTGRES
 
 from posting import archive
-from posting.database import db, now
+from posting.database import db
 from posting.models import Comment, IdempotencyKey, Post, RateWindow
+from posting.moments import now
 
 TEXTS = ("🧵 \u2028 \u0085 \r\n \x01 \\ \" ' ﷽ e\u0301", "🧵" * 100_000, "\u2029.")
 

@@ -6,8 +6,9 @@ from asserts import problem, sound
 from conftest import PASSWORD
 
 from posting import demo
-from posting.database import db, now
+from posting.database import db
 from posting.models import Comment, Image, Post, User
+from posting.moments import now
 from posting.pictures import clean
 
 

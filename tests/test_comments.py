@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from asserts import faults, next_url, problem, walk
 
-from posting.database import now
+from posting.moments import now
 
 pytestmark = pytest.mark.usefixtures("stays_sound")
 UNKNOWN = "a" * 21

@@ -9,8 +9,9 @@ from asserts import problem, sound
 from conftest import PASSWORD, POSTGRES
 
 from posting import create_app, sessions
-from posting.database import UtcDateTime, db, in_memory, new_id, now, violated_constraint
+from posting.database import db, in_memory, new_id, violated_constraint
 from posting.models import Comment, Image, ImageData, Post, Session, User
+from posting.moments import UtcDateTime, now
 from posting.protocol import bodies
 
 on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="asks SQLite")

@@ -15,9 +15,10 @@ from conftest import POSTGRES
 from pysqlite3 import dbapi2 as sqlite
 
 from posting import create_app, database, doctor
-from posting.database import db, now, sqlite_file
+from posting.database import db, sqlite_file
 from posting.doctor import Level
 from posting.models import Post
+from posting.moments import now
 
 on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="asks SQLite")
 on_postgres = pytest.mark.skipif(not POSTGRES, reason="asks Postgres")

@@ -17,9 +17,10 @@ from conftest import POSTGRES
 
 from posting import archive, create_app
 from posting.config import StartError
-from posting.database import Base, db, now
+from posting.database import Base, db
 from posting.migrations import FOLDER, VERSIONS, is_current, newest, schema_change
 from posting.models import ModerationAct, Post, RateWindow, Session, User
+from posting.moments import now
 
 ROOT = Path(__file__).parent.parent
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.

@@ -7,8 +7,9 @@ import pytest
 import sqlalchemy as sa
 from asserts import faults, next_url, walk
 
-from posting.database import db, new_id, now
+from posting.database import db, new_id
 from posting.models import Post, User
+from posting.moments import now
 
 
 @pytest.fixture

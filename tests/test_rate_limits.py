@@ -11,8 +11,9 @@ from asserts import problem
 from conftest import PASSWORD
 
 from posting import sessions
-from posting.database import db, now
+from posting.database import db
 from posting.models import RateWindow
+from posting.moments import now
 
 HERE, ELSEWHERE = "203.0.113.7", "198.51.100.9"
 WRONG = "not the password"

@@ -10,8 +10,9 @@ from asserts import faults, problem
 from conftest import PASSWORD, POSTGRES
 
 from posting import sessions
-from posting.database import db, now
+from posting.database import db
 from posting.models import SESSIONS_PER_USER, Session, User
+from posting.moments import now
 from posting.protocol import bodies, operations
 
 CREDENTIALS = {"username": "alice", "password": PASSWORD}

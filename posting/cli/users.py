@@ -7,9 +7,10 @@ from flask.cli import AppGroup, with_appcontext
 
 from posting import moderation, schemas, sessions
 from posting.cli.examples import example
-from posting.database import db, now
+from posting.database import db
 from posting.migrations import ensure_current
 from posting.models import User
+from posting.moments import now
 
 
 @click.group(cls=AppGroup)

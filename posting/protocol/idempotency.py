@@ -17,7 +17,8 @@ from marshmallow.validate import Regexp
 from werkzeug.exceptions import Conflict, HTTPException
 
 from posting import deletion, models, schemas
-from posting.database import begin, db, now
+from posting.database import begin, db
+from posting.moments import now
 from posting.protocol.problems import InvalidInput
 from posting.sessions import user_id
 

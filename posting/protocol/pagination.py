@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from flask import current_app, request
 from itsdangerous import BadSignature, Signer
 
-from posting.database import UtcDateTime, select
+from posting.database import select
+from posting.moments import UtcDateTime
 from posting.protocol.problems import InvalidInput
 from posting.protocol.urls import base_url
 

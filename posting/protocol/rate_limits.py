@@ -19,8 +19,9 @@ from werkzeug.exceptions import TooManyRequests
 
 from posting import deletion
 from posting.config import Rate
-from posting.database import UtcDateTime, db, now, select
+from posting.database import db, select
 from posting.models import RateWindow
+from posting.moments import UtcDateTime, now
 from posting.protocol.openapi import DocumentedBlueprint
 from posting.protocol.operations import View
 

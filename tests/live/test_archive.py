@@ -13,8 +13,9 @@ from live.clients import sized
 from live.conftest import ROOT
 
 from posting import create_app
-from posting.database import db, new_id, now
+from posting.database import db, new_id
 from posting.models import Image, ImageData, Post
+from posting.moments import now
 
 POSTS = sized(10_000, 100_000)
 LARGE_IMAGES = 20
