@@ -25,16 +25,20 @@ RESULTS = Path(__file__).parent / "results.md"
 
 
 def _table(measured: list[Row]) -> Iterator[str]:
-    yield "| what | requests a second | ratio | wanted |"
+    yield "| what | measured | ratio | wanted |"
     yield "|---|---|---|---|"
     for row in measured:
-        rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in row.rates.items())
+        figures = ", ".join(f"{name} {_short(figure)}" for name, figure in row.figures.items())
         for number, ((ours, other), least) in enumerate(row.wanted.items()):
-            ratio = row.rates[ours] / row.rates[other]
+            ratio = row.figures[ours] / row.figures[other]
             verdict = "" if ratio >= least else " **missed**"
-            first = (row.what, rates) if number == 0 else ("", "")
+            first = (row.what, f"{figures} {row.unit}") if number == 0 else ("", "")
             shown = f"{ours} to {other}: {ratio:.2f}{verdict}"
             yield f"| {first[0]} | {first[1]} | {shown} | {least:.2f} |"
+
+
+def _short(figure: float) -> str:
+    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
 
 
 def _machine() -> str:

@@ -1,6 +1,6 @@
 """What no Flask service can be faster than: views that hand out ready bytes, or store one row.
 
-`BODY` names the file with the bytes, `TYPE` their media type, and `DATABASE` the SQLite file.
+`BODY` names the file with the bytes, `DATABASE` the SQLite file, and `PASSWORD_HASH` is one.
 """
 
 import os
@@ -9,10 +9,12 @@ from pathlib import Path
 
 from flask import Flask, Response, request
 from pysqlite3 import dbapi2 as sqlite
+from werkzeug.security import check_password_hash
 
 from posting.database import SQLITE_PRAGMAS, new_id
 
 BODY = Path(os.environ["BODY"]).read_bytes()
+PASSWORD_HASH = os.environ["PASSWORD_HASH"]
 INSERT = "INSERT INTO things (id, title, content) VALUES (?, ?, ?)"
 
 app = Flask(__name__)
@@ -37,6 +39,12 @@ def store() -> Response:
     connection.execute(INSERT, (new_id(), body["title"], body["content"]))
     connection.execute("COMMIT")
     return Response(b"{}", 201, content_type="application/json")
+
+
+@app.post("/password")
+def check_password() -> Response:
+    right = check_password_hash(PASSWORD_HASH, request.get_json()["password"])
+    return Response(b"{}", 200 if right else 401, content_type="application/json")
 
 
 def _connection() -> sqlite.Connection:
