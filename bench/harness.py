@@ -19,6 +19,12 @@ POSTS = 100_000
 POSTGRES = os.environ.get("BENCH_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
 SECRET_KEY = "only for benchmarks"
 SETTINGS = {"POSTING_SECRET_KEY": SECRET_KEY, "POSTING_RATE_LIMITS": "off"}
+SEND = """
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Cookie"] = "{cookie}"
+wrk.body = '{body}'
+"""
 
 
 @dataclass
@@ -71,6 +77,12 @@ class Bench:
             for name, (url, *options) in contenders.items():
                 found[name].append(per_second(url, seconds or self.seconds, *options))
         return {name: statistics.median(rates) for name, rates in found.items()}
+
+    def sending(self, body: dict[str, str], cookie: str = "") -> tuple[str, ...]:
+        """Return the options with which wrk sends this body."""
+        script = self.folder / f"send-{secrets.token_hex(8)}.lua"
+        script.write_text(SEND.format(cookie=cookie, body=json.dumps(body)))
+        return "-s", str(script)
 
 
 def body_of(url: str) -> bytes:

@@ -1,6 +1,5 @@
 """The rows of the table: what is measured, beside what, and which ratios are wanted."""
 
-import json
 from collections.abc import Iterator
 from urllib.request import urlopen
 
@@ -12,12 +11,6 @@ LIMIT, POCKETBASE = "bare Flask", "PocketBase"
 BEHIND_NGINX, STATIC = "Posting behind nginx", "a static file"
 FEW, MANY = 1000, 1_000_000
 PAGE = 5000
-SEND = """
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-wrk.headers["Cookie"] = "{cookie}"
-wrk.body = '{body}'
-"""
 
 
 def reading(bench: Bench) -> Iterator[Row]:
@@ -88,11 +81,8 @@ def behind_nginx(bench: Bench) -> Iterator[Row]:
 
 def writing(bench: Bench) -> Iterator[Row]:
     bare = bench.bare(b"{}")
-    body = json.dumps({"title": "A title of the ordinary kind", "content": data.LINE * 50})
-    cookie = sign_up_and_in(bench.cached, "somebody")
-    script = bench.folder / "write.lua"
-    script.write_text(SEND.format(cookie=cookie, body=body))
-    options = ("-s", str(script))
+    body = {"title": "A title of the ordinary kind", "content": data.LINE * 50}
+    options = bench.sending(body, sign_up_and_in(bench.cached, "somebody"))
     yield Row(
         "POST /posts, signed in, synchronous=FULL",
         bench.compare(

@@ -60,21 +60,22 @@ def gunicorn(
         yield url, process
 
 
-def worker_of(master: subprocess.Popen[bytes]) -> int:
-    """Return the process id of the only worker of a gunicorn."""
+def mebibytes_of_worker(master: subprocess.Popen[bytes]) -> float:
+    """Return how much memory the only worker of a gunicorn holds."""
     [worker] = Path(f"/proc/{master.pid}/task/{master.pid}/children").read_text().split()
-    return int(worker)
+    status = Path(f"/proc/{worker}/status").read_text()
+    return int(in_report(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
 
 
 def per_second(url: str, seconds: int, *options: str) -> float:
     """Return how many requests a second are answered as they should be."""
-    return float(_in_report(r"Requests/sec:\s+([\d.]+)", wrk(url, seconds, *options))[0])
+    return float(in_report(r"Requests/sec:\s+([\d.]+)", wrk(url, seconds, *options))[0])
 
 
 def median_milliseconds(url: str, seconds: int) -> float:
     """Return how long one who asks again and again waits for half of the answers at most."""
     report = wrk(url, seconds, "--latency", connections=1)
-    figure, unit = _in_report(r"50%\s+([\d.]+)(us|ms|s)", report)
+    figure, unit = in_report(r"50%\s+([\d.]+)(us|ms|s)", report)
     return float(figure) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
 
@@ -88,7 +89,7 @@ def wrk(url: str, seconds: int, *options: str, connections: int = CONNECTIONS) -
     return run.stdout
 
 
-def _in_report(pattern: str, report: str) -> tuple[str, ...]:
+def in_report(pattern: str, report: str) -> tuple[str, ...]:
     found = re.search(pattern, report)
     assert found, report
     return found.groups()
