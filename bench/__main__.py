@@ -17,11 +17,20 @@ from pathlib import Path
 
 from pysqlite3 import dbapi2 as sqlite
 
-from bench import rows
+from bench import footprint, rows, signing_in
 from bench.harness import POSTS, Bench, Row
 from bench.servers import CLIENT_CORE, SERVER_CORE
 
 RESULTS = Path(__file__).parent / "results.md"
+MEASUREMENTS = (
+    rows.reading,
+    rows.behind_nginx,
+    rows.writing,
+    signing_in.signing_in,
+    rows.scaling,
+    footprint.memory,
+    footprint.starting,
+)
 
 
 def _table(measured: list[Row]) -> Iterator[str]:
@@ -70,7 +79,7 @@ def main() -> None:
         print(f"Making {POSTS:,} posts for each ...", file=sys.stderr)
         bench = Bench(Path(folder), stack, options.seconds, options.rounds)
         measured = []
-        for measure in (rows.reading, rows.writing, rows.scaling):
+        for measure in MEASUREMENTS:
             for row in measure(bench):
                 print(f"{row.what}: measured", file=sys.stderr)
                 measured.append(row)
