@@ -57,7 +57,7 @@ def memory(bench: Bench) -> Iterator[Row]:
             figures[f"after {last:,} requests"] = mebibytes_of_worker(master)
     _, early, late = figures
     wanted = {(LIMIT, late): 1, (early, late): 0.95}
-    yield Row("memory of a worker, with a full response cache", figures, wanted, "MiB")
+    yield Row("memory of a worker, whose response cache was full at times", figures, wanted, "MiB")
 
 
 def starting(bench: Bench) -> Iterator[Row]:

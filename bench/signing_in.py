@@ -27,7 +27,7 @@ def signing_in(bench: Bench) -> Iterator[Row]:
     rates = bench.compare(contenders, SECONDS)
     yield Row(f"POST /signin, {CONNECTIONS} at once", rates, {(OURS, LIMIT): 0.90})
     yield Row(
-        "GET /posts as shipped, on all cores: median wait of one client",
+        "GET /posts with the cache, on all cores: median wait of one client",
         _waits(bench, options),
         {(ALONE, BESIDE): 0.50},
         "ms",
