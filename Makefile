@@ -39,7 +39,7 @@ live: $(VENV)/dev ## Run what needs real servers in full size, such as races and
 fuzz: $(VENV)/dev ## Send many generated requests (CASES=300 an operation), and print figures
 	@FUZZ_CASES=$(CASES) $(BIN)/pytest -q -n auto --figures -m fuzz
 
-bench: $(VENV)/dev ## Measure speed against what bounds it and against PocketBase; needs wrk and Postgres
+bench: $(VENV)/dev ## Measure speed against what bounds it and against PocketBase; needs wrk, nginx and Postgres
 	@$(BIN)/python -m bench
 
 lint: $(VENV)/dev ## Check style and common mistakes

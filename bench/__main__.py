@@ -17,24 +17,37 @@ from pathlib import Path
 
 from pysqlite3 import dbapi2 as sqlite
 
-from bench import rows
+from bench import footprint, rows, signing_in
 from bench.harness import POSTS, Bench, Row
 from bench.servers import CLIENT_CORE, SERVER_CORE
 
 RESULTS = Path(__file__).parent / "results.md"
+MEASUREMENTS = (
+    rows.reading,
+    rows.behind_nginx,
+    rows.writing,
+    signing_in.signing_in,
+    rows.scaling,
+    footprint.memory,
+    footprint.starting,
+)
 
 
 def _table(measured: list[Row]) -> Iterator[str]:
-    yield "| what | requests a second | ratio | wanted |"
+    yield "| what | measured | ratio | wanted |"
     yield "|---|---|---|---|"
     for row in measured:
-        rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in row.rates.items())
+        figures = ", ".join(f"{name} {_short(figure)}" for name, figure in row.figures.items())
         for number, ((ours, other), least) in enumerate(row.wanted.items()):
-            ratio = row.rates[ours] / row.rates[other]
+            ratio = row.figures[ours] / row.figures[other]
             verdict = "" if ratio >= least else " **missed**"
-            first = (row.what, rates) if number == 0 else ("", "")
+            first = (row.what, f"{figures} {row.unit}") if number == 0 else ("", "")
             shown = f"{ours} to {other}: {ratio:.2f}{verdict}"
             yield f"| {first[0]} | {first[1]} | {shown} | {least:.2f} |"
+
+
+def _short(figure: float) -> str:
+    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
 
 
 def _machine() -> str:
@@ -66,7 +79,7 @@ def main() -> None:
         print(f"Making {POSTS:,} posts for each ...", file=sys.stderr)
         bench = Bench(Path(folder), stack, options.seconds, options.rounds)
         measured = []
-        for measure in (rows.reading, rows.writing, rows.scaling):
+        for measure in MEASUREMENTS:
             for row in measure(bench):
                 print(f"{row.what}: measured", file=sys.stderr)
                 measured.append(row)

@@ -1,6 +1,6 @@
 """What no Flask service can be faster than: views that hand out ready bytes, or store one row.
 
-`BODY` names the file with the bytes, `TYPE` their media type, and `DATABASE` the SQLite file.
+`BODY` names the file with the bytes, `DATABASE` the SQLite file, and `PASSWORD_HASH` is one.
 """
 
 import os
@@ -9,14 +9,17 @@ from pathlib import Path
 
 from flask import Flask, Response, request
 from pysqlite3 import dbapi2 as sqlite
+from werkzeug.security import check_password_hash
 
 from posting.database import SQLITE_PRAGMAS, new_id
 
 BODY = Path(os.environ["BODY"]).read_bytes()
+PASSWORD_HASH = os.environ["PASSWORD_HASH"]
 INSERT = "INSERT INTO things (id, title, content) VALUES (?, ?, ?)"
 
 app = Flask(__name__)
 own = threading.local()
+hashing = threading.BoundedSemaphore(os.cpu_count() or 1)  # as Posting has it
 
 
 @app.get("/bytes")
@@ -37,6 +40,14 @@ def store() -> Response:
     connection.execute(INSERT, (new_id(), body["title"], body["content"]))
     connection.execute("COMMIT")
     return Response(b"{}", 201, content_type="application/json")
+
+
+@app.post("/password")
+def check_password() -> Response:
+    password = request.get_json()["password"]
+    with hashing:
+        right = check_password_hash(PASSWORD_HASH, password)
+    return Response(b"{}", 200 if right else 401, content_type="application/json")
 
 
 def _connection() -> sqlite.Connection:

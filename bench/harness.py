@@ -13,21 +13,28 @@ from urllib.request import Request, urlopen
 import psycopg
 
 from bench import data, pocketbase
-from bench.servers import gunicorn, per_second
+from bench.servers import OURSELVES, gunicorn, per_second
 
 POSTS = 100_000
 POSTGRES = os.environ.get("BENCH_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
 SECRET_KEY = "only for benchmarks"
 SETTINGS = {"POSTING_SECRET_KEY": SECRET_KEY, "POSTING_RATE_LIMITS": "off"}
+SEND = """
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Cookie"] = "{cookie}"
+wrk.body = '{body}'
+"""
 
 
 @dataclass
 class Row:
-    """What is measured, the requests a second of each, and the least ratios that are wanted."""
+    """What is measured, the figure of each, and the least ratios that are wanted."""
 
     what: str
-    rates: dict[str, float]
+    figures: dict[str, float]
     wanted: dict[tuple[str, str], float]
+    unit: str = "a second"
 
 
 class Bench:
@@ -48,26 +55,38 @@ class Bench:
 
     def posting(self, database: str, **settings: str) -> str:
         environment = SETTINGS | {"POSTING_DATABASE_URL": database} | settings
-        return self.stack.enter_context(gunicorn("wsgi:app", "/readyz", **environment))
+        return self.stack.enter_context(gunicorn("wsgi:app", "/readyz", **environment))[0]
 
-    def bare(self, body: bytes) -> str:
-        """Return the URL of a bare Flask that hands out these bytes, or stores rows."""
+    def bare(self, body: bytes, password_hash: str = "") -> str:
+        """Return the URL of a bare Flask: it hands out these bytes, stores rows, checks a hash."""
         file = self.folder / f"body-{len(body)}"
         file.write_bytes(body)
-        environment = {"BODY": str(file), "DATABASE": str(self.folder / "bare.db")}
-        return self.stack.enter_context(gunicorn("bench.bare:app", "/bytes", **environment))
+        environment = {
+            "BODY": str(file),
+            "DATABASE": str(self.folder / "bare.db"),
+            "PASSWORD_HASH": password_hash,
+        }
+        return self.stack.enter_context(gunicorn("bench.bare:app", "/bytes", **environment))[0]
 
-    def compare(self, contenders: dict[str, tuple[str, ...]]) -> dict[str, float]:
+    def compare(
+        self, contenders: dict[str, tuple[str, ...]], seconds: int | None = None
+    ) -> dict[str, float]:
         """Return the median rate of each: a URL, and options of wrk."""
         found: dict[str, list[float]] = {name: [] for name in contenders}
         for _ in range(self.rounds):
             for name, (url, *options) in contenders.items():
-                found[name].append(per_second(url, self.seconds, *options))
+                found[name].append(per_second(url, seconds or self.seconds, *options))
         return {name: statistics.median(rates) for name, rates in found.items()}
+
+    def sending(self, body: dict[str, str], cookie: str = "") -> tuple[str, ...]:
+        """Return the options with which wrk sends this body."""
+        script = self.folder / f"send-{secrets.token_hex(8)}.lua"
+        script.write_text(SEND.format(cookie=cookie, body=json.dumps(body)))
+        return "-s", str(script)
 
 
 def body_of(url: str) -> bytes:
-    with urlopen(url) as answer:
+    with urlopen(url, context=OURSELVES) as answer:
         body: bytes = answer.read()
     return body
 
@@ -77,6 +96,13 @@ def send(url: str, body: dict[str, str]) -> str:
     headers = {"Content-Type": "application/json"}
     with urlopen(Request(url, json.dumps(body).encode(), headers)) as answer:
         return str(answer.headers.get("Set-Cookie", "")).partition(";")[0]
+
+
+def sign_up_and_in(url: str, username: str) -> str:
+    """Open an account, and return the cookie of a session."""
+    credentials = {"username": username, "password": data.PASSWORD}
+    send(f"{url}/signup", credentials)
+    return send(f"{url}/signin", credentials)
 
 
 @contextmanager

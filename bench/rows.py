@@ -1,23 +1,16 @@
 """The rows of the table: what is measured, beside what, and which ratios are wanted."""
 
-import json
 from collections.abc import Iterator
 from urllib.request import urlopen
 
-from bench import data, pocketbase
-from bench.harness import POSTS, Bench, Row, body_of, send
+from bench import data, nginx, pocketbase
+from bench.harness import POSTS, Bench, Row, body_of, sign_up_and_in
 
 OURS, UNCACHED, ON_POSTGRES = "Posting", "Posting without its cache", "Posting on Postgres"
 LIMIT, POCKETBASE = "bare Flask", "PocketBase"
+BEHIND_NGINX, STATIC = "Posting behind nginx", "a static file"
 FEW, MANY = 1000, 1_000_000
 PAGE = 5000
-SOMEBODY = {"username": "somebody", "password": data.PASSWORD}
-SEND = """
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-wrk.headers["Cookie"] = "{cookie}"
-wrk.body = '{body}'
-"""
 
 
 def reading(bench: Bench) -> Iterator[Row]:
@@ -77,14 +70,19 @@ def reading(bench: Bench) -> Iterator[Row]:
     )
 
 
+def behind_nginx(bench: Bench) -> Iterator[Row]:
+    with nginx.serving(bench.folder / "nginx", bench.sqlite_url) as site:
+        contenders = {BEHIND_NGINX: (f"{site.ours}/posts",), STATIC: (f"{site.static}/posts",)}
+        rates = bench.compare(contenders)
+    yield Row(
+        "GET /posts, with the shipped nginx.conf, by https", rates, {(BEHIND_NGINX, STATIC): 0.75}
+    )
+
+
 def writing(bench: Bench) -> Iterator[Row]:
     bare = bench.bare(b"{}")
-    body = json.dumps({"title": "A title of the ordinary kind", "content": data.LINE * 50})
-    send(f"{bench.cached}/signup", SOMEBODY)
-    cookie = send(f"{bench.cached}/signin", SOMEBODY)
-    script = bench.folder / "write.lua"
-    script.write_text(SEND.format(cookie=cookie, body=body))
-    options = ("-s", str(script))
+    body = {"title": "A title of the ordinary kind", "content": data.LINE * 50}
+    options = bench.sending(body, sign_up_and_in(bench.cached, "somebody"))
     yield Row(
         "POST /posts, signed in, synchronous=FULL",
         bench.compare(

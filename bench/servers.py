@@ -4,6 +4,7 @@ import os
 import random
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -17,6 +18,9 @@ CONNECTIONS = 8
 CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, CLIENT_CORE = CORES[0], CORES[-1]  # one and the same where there is but one
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+OURSELVES = ssl.create_default_context()  # who need no authority to know their certificate
+OURSELVES.check_hostname = False
+OURSELVES.verify_mode = ssl.CERT_NONE
 
 
 def free_port() -> int:
@@ -30,10 +34,10 @@ def free_port() -> int:
 
 @contextmanager
 def serving(
-    command: Sequence[str], url: str, **environment: str
+    command: Sequence[str], url: str, cores: Sequence[int] = (SERVER_CORE,), **environment: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server on its core while the block runs, from when it answers."""
-    pinned = ["taskset", "--cpu-list", str(SERVER_CORE), *command]
+    """Run a server on its cores while the block runs, from when it answers."""
+    pinned = ["taskset", "--cpu-list", ",".join(map(str, cores)), *command]
     process = subprocess.Popen(pinned, cwd=ROOT, env=os.environ | environment, **QUIET)
     try:
         _wait(url, process)
@@ -44,36 +48,59 @@ def serving(
 
 
 @contextmanager
-def gunicorn(app: str, path: str, **environment: str) -> Iterator[str]:
-    """Serve a WSGI app as Posting is served, with one worker; yield its URL."""
+def gunicorn(
+    app: str, path: str, cores: Sequence[int] = (SERVER_CORE,), **environment: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Serve a WSGI app as Posting is served, a worker for each core; yield its URL and process."""
     port = str(free_port())
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", app]
-    settings = {"PORT": port, "WEB_CONCURRENCY": "1"}
-    with serving(command, url + path, **settings, **environment):
-        yield url
+    settings = {"PORT": port, "WEB_CONCURRENCY": str(len(cores))}
+    with serving(command, url + path, cores, **settings, **environment) as process:
+        yield url, process
+
+
+def mebibytes_of_worker(master: subprocess.Popen[bytes]) -> float:
+    """Return how much memory the only worker of a gunicorn holds."""
+    [worker] = Path(f"/proc/{master.pid}/task/{master.pid}/children").read_text().split()
+    status = Path(f"/proc/{worker}/status").read_text()
+    return int(in_report(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
 
 
 def per_second(url: str, seconds: int, *options: str) -> float:
     """Return how many requests a second are answered as they should be."""
-    report = wrk(url, seconds, *options)
-    assert "Non-2xx" not in report, report
-    assert "Socket errors" not in report, report
-    return float(re.findall(r"Requests/sec:\s+([\d.]+)", report)[0])
+    return float(in_report(r"Requests/sec:\s+([\d.]+)", wrk(url, seconds, *options))[0])
 
 
-def wrk(url: str, seconds: int, *options: str) -> str:
+def median_milliseconds(url: str, seconds: int) -> float:
+    """Return how long one who asks again and again waits for half of the answers at most."""
+    report = wrk(url, seconds, "--latency", connections=1)
+    figure, unit = in_report(r"50%\s+([\d.]+)(us|ms|s)", report)
+    return float(figure) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
+
+
+def wrk(url: str, seconds: int, *options: str, connections: int = CONNECTIONS) -> str:
+    """Return the report of a run in which all is answered as it should be."""
     pinned = ["taskset", "--cpu-list", str(CLIENT_CORE)]
-    load = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", *options, url]
-    return subprocess.run([*pinned, *load], check=True, capture_output=True, text=True).stdout
+    load = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", *options, url]
+    run = subprocess.run([*pinned, *load], check=True, capture_output=True, text=True)
+    assert "Non-2xx" not in run.stdout, run.stdout
+    assert "Socket errors" not in run.stdout, run.stdout
+    return run.stdout
+
+
+def in_report(pattern: str, report: str) -> tuple[str, ...]:
+    found = re.search(pattern, report)
+    assert found, report
+    return found.groups()
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(400):
+    for _ in range(2000):
         assert process.poll() is None, f"{process.args} has ended"
         try:
-            with urlopen(url, timeout=5):
+            with urlopen(url, timeout=5, context=OURSELVES):
                 return
         except OSError:
-            time.sleep(0.05)
+            time.sleep(0.01)
     raise AssertionError(f"{url} does not answer")

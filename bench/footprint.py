@@ -1,0 +1,101 @@
+"""Rows on what a process takes: how much memory, and how long until it serves."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from statistics import median
+from time import perf_counter
+
+from bench import data
+from bench.harness import POSTS, SETTINGS, Bench, Row, sign_up_and_in
+from bench.servers import CORES, ROOT, gunicorn, mebibytes_of_worker, wrk
+
+LIMIT = "wanted at most"
+MEBIBYTES, SECONDS_TO_START, SECONDS_TO_IMPORT = 90, 1.5, 0.6
+EARLY, LATE = 10_000, 100_000
+MOST_SECONDS = 300
+STARTS, IMPORTS = 5, 7
+IMPORT = """
+from time import perf_counter
+began = perf_counter()
+from posting import create_app
+print(perf_counter() - began)
+"""
+# One list to nine single posts, always others, so that the response cache is full after some 6,000
+# requests; and now and then 50 new posts, which empty it.
+MIX = """
+local sent, answered = {first}, {first}
+local json = {{ ["Content-Type"] = "application/json", ["Cookie"] = "{cookie}" }}
+function request()
+    sent = sent + 1
+    if sent % 7500 < 50 then
+        return wrk.format("POST", "/posts", json, '{body}')
+    elseif sent % 10 == 0 then
+        return wrk.format("GET", "/posts")
+    end
+    return wrk.format("GET", string.format("/posts/post-%016d", 1 + sent % {posts}))
+end
+function response(status)
+    answered = answered + 1
+    if status >= 300 then
+        os.exit(1)
+    elseif answered == {last} then
+        os.exit(0)
+    end
+end
+"""
+
+
+def memory(bench: Bench) -> Iterator[Row]:
+    settings = SETTINGS | {"POSTING_DATABASE_URL": bench.sqlite_url, "MAX_REQUESTS": "0"}
+    figures: dict[str, float] = {LIMIT: MEBIBYTES}
+    with gunicorn("wsgi:app", "/readyz", **settings) as (url, master):
+        cookie = sign_up_and_in(url, "writer")
+        for first, last in ((0, EARLY), (EARLY, LATE)):
+            _ask(bench, url, cookie, first, last)
+            figures[f"after {last:,} requests"] = mebibytes_of_worker(master)
+    _, early, late = figures
+    wanted = {(LIMIT, late): 1, (early, late): 0.95}
+    yield Row("memory of a worker, whose response cache was full at times", figures, wanted, "MiB")
+
+
+def starting(bench: Bench) -> Iterator[Row]:
+    started = f"on {POSTS:,} posts"
+    seconds = median(_seconds_to_start(bench) for _ in range(STARTS))
+    yield Row(
+        "start of gunicorn as shipped, until /healthz answers",
+        {LIMIT: SECONDS_TO_START, started: seconds},
+        {(LIMIT, started): 1},
+        "s",
+    )
+    imported = "from posting import create_app"
+    seconds = median(_seconds_to_import() for _ in range(IMPORTS))
+    yield Row(
+        "import in a new process",
+        {LIMIT: SECONDS_TO_IMPORT, imported: seconds},
+        {(LIMIT, imported): 1},
+        "s",
+    )
+
+
+def _ask(bench: Bench, url: str, cookie: str, first: int, last: int) -> None:
+    """Send the mix from its first request on, until the last is answered."""
+    body = json.dumps({"title": "A title of the ordinary kind", "content": data.LINE * 50})
+    script = bench.folder / "mix.lua"
+    script.write_text(MIX.format(first=first, last=last, cookie=cookie, body=body, posts=POSTS))
+    report = wrk(url, MOST_SECONDS, "-s", str(script))
+    assert "requests in" not in report, report  # else its time was over first
+
+
+def _seconds_to_start(bench: Bench) -> float:
+    settings = SETTINGS | {"POSTING_DATABASE_URL": bench.sqlite_url}
+    began = perf_counter()
+    with gunicorn("wsgi:app", "/healthz", CORES, **settings):
+        return perf_counter() - began
+
+
+def _seconds_to_import() -> float:
+    command = [sys.executable, "-c", IMPORT]
+    run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return float(run.stdout)
