@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from flask import Flask
+from flask import Flask, Response, current_app
 from flask.json.provider import DefaultJSONProvider
 
 from posting import cli, config, database, logs, migrations, secret_key, sessions
@@ -30,10 +30,16 @@ __all__ = ["create_app"]
 
 
 class JsonProvider(DefaultJSONProvider):
-    """Compact JSON with its text as it is."""
+    """Answers in compact JSON with its text as it is."""
 
-    def dumps(self, obj: Any, **_: Any) -> str:
-        return orjson.dumps(obj, option=orjson.OPT_PASSTHROUGH_DATETIME).decode()
+    ensure_ascii = False
+    sort_keys = False
+
+    def response(self, *args: Any, **kwargs: Any) -> Response:
+        body = orjson.dumps(
+            self._prepare_response_obj(args, kwargs), option=orjson.OPT_PASSTHROUGH_DATETIME
+        )
+        return current_app.response_class(body + b"\n", mimetype=self.mimetype)
 
 
 class Service(Flask):

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from posting.database import ID_LENGTH, ID_PATTERN
 from posting.models import Identifier, User
-from posting.moments import UtcDateTime
+from posting.moments import UtcDateTime, written
 from posting.schemas import USERNAME_PATTERN
 
 
@@ -89,17 +89,13 @@ def _read_whole_number(value: Any) -> int:
     return value
 
 
-def _write_moment(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")[:23] + "Z"
-
-
 def _read_moment(value: Any) -> datetime:
     rule = "must be a moment such as 2026-11-21T09:30:00.125Z"
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         raise ValueError(rule) from None
-    if moment.tzinfo is not UTC or _write_moment(moment) != value:
+    if moment.tzinfo is not UTC or written(moment) != value:
         raise ValueError(rule)
     return moment
 
@@ -132,5 +128,5 @@ FORMS = {
     sa.Integer: Form(_same, _read_whole_number),
     sa.LargeBinary: Form(_write_bytes, _read_bytes),
     sa.JSON: Form(_same, _read_texts),
-    UtcDateTime: Form(_write_moment, _read_moment),
+    UtcDateTime: Form(written, _read_moment),
 }

@@ -35,10 +35,11 @@ SQLITE_PRAGMAS = (
     "synchronous=FULL",
     "foreign_keys=ON",
     "journal_size_limit=67108864",
-    "cache_size=-16000",
+    "cache_size=-500",  # kilobytes a connection; the system keeps the file's pages anyway
     "mmap_size=0",
     "trusted_schema=OFF",
 )
+FEATURE_NOT_SUPPORTED = "0A000"
 POSTGRES_TIMEOUTS = {  # in milliseconds
     "statement_timeout": 30_000,
     "lock_timeout": 5_000,
@@ -118,6 +119,7 @@ def _open(app: Flask) -> None:
         else:
             event.listen(db.engine, "connect", _set_up_postgres)
             event.listen(db.engine, "begin", _begin_postgres)
+            event.listen(db.engine, "handle_error", _give_up_if_prepared_for_other_types)
 
 
 def in_memory() -> bool:
@@ -180,6 +182,12 @@ def _begin_postgres(connection: sa.Connection) -> None:
     connection.exec_driver_sql(f"BEGIN{level}")
 
 
+def _give_up_if_prepared_for_other_types(context: sa.engine.ExceptionContext) -> None:
+    """Open connections anew whose prepared statements are of before a column's type changed."""
+    if getattr(context.original_exception, "sqlstate", None) == FEATURE_NOT_SUPPORTED:
+        context.is_disconnect = True
+
+
 def _give_up_if_read_only(context: sa.engine.ExceptionContext) -> None:
     """Open connections anew that could open their file for reading only: it may be writable now."""
     if "readonly database" in str(context.original_exception):
@@ -189,7 +197,8 @@ def _give_up_if_read_only(context: sa.engine.ExceptionContext) -> None:
 def begin(*, writes: bool) -> None:
     """Begin the session's transaction as a reading or a writing one.
 
-    Without this call it begins at the first query, and writes unless the request is GET or HEAD.
+    Without this call it begins at the session's first query, and writes unless the request is GET,
+    HEAD or OPTIONS. `select` begins none.
     """
     db.session.connection(execution_options={"writes": writes})
 

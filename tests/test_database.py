@@ -30,7 +30,7 @@ def test_sqlite_is_told_what_keeps_data_safe(app):
         "synchronous": 2,  # FULL
         "foreign_keys": 1,
         "journal_size_limit": 67108864,
-        "cache_size": -16000,
+        "cache_size": -500,
         "mmap_size": 0,
         "trusted_schema": 0,
     }
@@ -93,6 +93,22 @@ def test_a_restart_of_postgres_fails_no_request(app, anonymous):
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     assert anonymous.get("/posts").status_code == 200
+
+
+@on_postgres
+def test_a_column_of_another_type_is_an_error_once_at_most(app, anonymous):
+    """Connections have statements prepared for the type of before."""
+    alter = "ALTER TABLE posts ALTER COLUMN title TYPE varchar({})"
+    try:
+        for _ in range(10):
+            assert anonymous.get("/posts").status_code == 200
+        with app.app_context(), db.engine.begin() as connection:
+            connection.exec_driver_sql(alter.format(300))
+        statuses = [anonymous.get("/posts").status_code for _ in range(10)]
+    finally:
+        with app.app_context(), db.engine.begin() as connection:
+            connection.exec_driver_sql(alter.format(200))
+    assert statuses[1:] == [200] * 9
 
 
 @on_sqlite

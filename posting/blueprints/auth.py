@@ -72,10 +72,10 @@ def sign_in(credentials: dict[str, str]) -> Any:
 @auth.response(204, headers={"Set-Cookie": "Set-Cookie"})
 def sign_out() -> Any:
     """End the session that is presented, if any."""
-    user_id = sessions.end_presented_session()
+    whose = sessions.end_presented_session()
     db.session.commit()
-    if user_id:
-        audit.note("sign-out", user=user_id)
+    if whose:
+        audit.note("sign-out", user=whose)
     return None, sessions.cookie(None)
 
 

@@ -80,7 +80,7 @@ def _named(rule: str) -> str:
 
 
 def _begin() -> None:
-    g.began = perf_counter()
+    g.began, g.user_id = perf_counter(), None
 
 
 def _observe(response: Response) -> Response:

@@ -145,9 +145,9 @@ def _operation(view: Any) -> Callable[..., Any]:
 
     @wraps(view)
     def operation(**path: str) -> Any:
+        asked = monotonic()
         access()
         limit()
-        asked = monotonic()
         values = _read(inputs, path)
         if takes_body and monotonic() - asked > MOMENT:
             access()  # a body can take hours to arrive, in which a session ends

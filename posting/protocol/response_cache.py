@@ -20,7 +20,7 @@ from pysqlite3 import dbapi2 as sqlite
 from posting.database import sqlite_file
 from posting.protocol import headers, observation, preconditions
 
-MOST_BYTES = 32 * 2**20
+MOST_BYTES = 8 * 2**20
 LARGEST = 256 * 2**10
 OVERHEAD = 4096  # bytes that an entry takes beside its body, rather more than less
 _WANTED = "posting.response_cache"
