@@ -9,7 +9,7 @@ from asserts import problem, sound
 from conftest import PASSWORD, POSTGRES
 
 from posting import create_app, sessions
-from posting.database import db, in_memory, new_id, violated_constraint
+from posting.database import READER, db, in_memory, new_id, select, violated_constraint
 from posting.models import Comment, Image, ImageData, Post, Session, User
 from posting.moments import UtcDateTime, now
 from posting.protocol import bodies
@@ -93,6 +93,14 @@ def test_a_restart_of_postgres_fails_no_request(app, anonymous):
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     assert anonymous.get("/posts").status_code == 200
+
+
+def test_lone_reads_take_the_connections_of_all_others(app):
+    with app.app_context():
+        for _ in range(2):
+            assert select(sa.select(sa.literal(1))) == [(1,)]
+            assert app.extensions[READER].pool is db.engine.pool
+            db.engine.dispose()  # after which the engine has another pool
 
 
 @on_postgres

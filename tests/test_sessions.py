@@ -207,6 +207,20 @@ class TestExpiry:
         assert ask(alice).status_code in {200, 201}  # it was alive when this began
         problem(ask(alice), 401)
 
+    def test_it_writes_nothing_if_it_ends_while_being_seen_takes_long(
+        self, app, alice, monkeypatch
+    ):
+        age(app, last_seen_at=now() - timedelta(days=1))
+
+        def slow(_):
+            sleep(operations.MOMENT)
+            with db.engine.begin() as connection:
+                connection.execute(sa.delete(Session))
+
+        monkeypatch.setattr(sessions, "_see", slow)
+        problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
+        assert alice.get("/posts").json == []
+
     def test_being_seen_fails_for_no_writer(self, app, alice, impatient):
         age(app, last_seen_at=now() - timedelta(days=1))
         with impatient.begin() as writer:
