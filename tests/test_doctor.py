@@ -16,7 +16,9 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting import create_app, database, doctor
 from posting.database import db, sqlite_file
-from posting.doctor import Level
+from posting.doctor import disk, postgres, schema
+from posting.doctor import sqlite as sqlite_checks
+from posting.doctor.findings import Level, ok
 from posting.models import Post
 from posting.moments import now
 
@@ -147,7 +149,7 @@ class TestSecretKey:
 
     def test_a_file_is_told_with_its_mode(self, make_app, key):
         found = examine(make_app(SECRET_KEY_FILE=str(key), **GOOD))
-        assert doctor.ok(f"The secret key is in {key}, mode 0640") in found
+        assert ok(f"The secret key is in {key}, mode 0640") in found
 
     def test_a_group_may_not_write_it(self, make_app, key):
         key.chmod(0o660)
@@ -156,7 +158,7 @@ class TestSecretKey:
 
     def test_nobody_else_owns_it(self, make_app, key, monkeypatch):
         app = make_app(SECRET_KEY_FILE=str(key), **GOOD)
-        monkeypatch.setattr(doctor, "_owner_wanted", lambda path: 1 if path == key else None)
+        monkeypatch.setattr(disk, "_owner_wanted", lambda path: 1 if path == key else None)
         assert trouble(app, "warning", "belongs to another user") == f"Run: chown 1 {key}"
 
     def test_it_may_be_gone_meanwhile(self, make_app, key):
@@ -186,7 +188,7 @@ class TestSecretKey:
 
         monkeypatch.setattr(os, "geteuid", lambda: asks)
         monkeypatch.setattr(Path, "stat", status)
-        assert doctor._owner_wanted(Path("/folder/key")) == wanted
+        assert disk._owner_wanted(Path("/folder/key")) == wanted
 
 
 def test_a_database_that_is_away_is_one_failure(flask):
@@ -202,19 +204,19 @@ def test_a_database_in_memory_is_told(make_app):
 
 
 def test_an_old_schema_is_told(healthy, monkeypatch):
-    monkeypatch.setattr(doctor, "newest", lambda: "9999")
+    monkeypatch.setattr(schema, "newest", lambda: "9999")
     assert trouble(healthy, "failure", "not at 9999") == "Run: flask db upgrade"
 
 
 def test_a_newer_schema_is_told(healthy, monkeypatch):
-    monkeypatch.setattr(doctor, "newest", lambda: "0000")
-    monkeypatch.setattr(doctor, "known", lambda: frozenset({"0000"}))
+    monkeypatch.setattr(schema, "newest", lambda: "0000")
+    monkeypatch.setattr(schema, "known", lambda: frozenset({"0000"}))
     cure = trouble(healthy, "failure", "newer code made it")
     assert ("pg_restore" if POSTGRES else "flask restore --force FILE") in cure
 
 
 def test_a_database_that_was_never_migrated(healthy, monkeypatch):
-    monkeypatch.setattr(doctor, "revisions", lambda _: [])
+    monkeypatch.setattr(schema, "revisions", lambda _: [])
     assert trouble(healthy, "failure", "at none") == "Run: flask db upgrade"
 
 
@@ -318,11 +320,13 @@ class TestSqlite:
             assert troubles(healthy) == []
 
     def test_an_old_library_is_told(self, healthy, monkeypatch):
-        monkeypatch.setattr(doctor, "LEAST_SQLITE", (99, 0, 0))
+        monkeypatch.setattr(sqlite_checks, "LEAST_VERSION", (99, 0, 0))
         assert "pysqlite3" in trouble(healthy, "failure", "may damage")
 
     def test_a_pragma_without_effect_is_told(self, healthy, monkeypatch):
-        monkeypatch.setattr(doctor, "SQLITE_PRAGMAS", ("journal_mode=TRUNCATE", "foreign_keys=ON"))
+        monkeypatch.setattr(
+            sqlite_checks, "SQLITE_PRAGMAS", ("journal_mode=TRUNCATE", "foreign_keys=ON")
+        )
         trouble(healthy, "failure", "told: journal_mode is wal and not TRUNCATE")
 
     def test_a_file_that_everybody_may_read_is_told(self, own):
@@ -352,7 +356,7 @@ class TestSqlite:
         trouble(app, "failure", f"Permission denied: '{file}'")
 
     def test_a_large_log_is_told(self, app, healthy, monkeypatch):
-        monkeypatch.setattr(doctor, "LARGE_WAL", -1)
+        monkeypatch.setattr(disk, "LARGE_WAL", -1)
         with healthy.app_context(), db.engine.connect():
             log = f"{sqlite_file()}-wal"
             assert "Restart" in trouble(healthy, "warning", log)
@@ -375,20 +379,20 @@ class TestSqlite:
         assert "Mend" in trouble(app, "failure", "holds what cannot be read")
 
     def test_a_clock_that_began_anew_is_told(self, healthy, monkeypatch):
-        monkeypatch.setattr(doctor, "now", lambda: now().replace(year=1970))
+        monkeypatch.setattr(sqlite_checks, "now", lambda: now().replace(year=1970))
         trouble(healthy, "warning", "1970")
 
 
 @on_postgres
 class TestPostgres:
     def test_an_old_server_is_told(self, healthy, monkeypatch):
-        monkeypatch.setattr(doctor, "LEAST_POSTGRES", (99,))
+        monkeypatch.setattr(postgres, "LEAST_VERSION", (99,))
         trouble(healthy, "failure", "too old")
 
     def test_another_encoding_is_told(self, healthy, monkeypatch):
-        real = doctor._setting
+        real = postgres._setting
         monkeypatch.setattr(
-            doctor, "_setting", lambda c, n: "SQL_ASCII" if n == "server_encoding" else real(c, n)
+            postgres, "_setting", lambda c, n: "SQL_ASCII" if n == "server_encoding" else real(c, n)
         )
         trouble(healthy, "failure", "SQL_ASCII")
 
@@ -432,7 +436,7 @@ class TestPostgres:
             db.engine.dispose()
 
     def test_other_timeouts_are_told(self, healthy, monkeypatch):
-        monkeypatch.setattr(doctor, "POSTGRES_TIMEOUTS", {"lock_timeout": 1, "work_mem": 4096})
+        monkeypatch.setattr(postgres, "POSTGRES_TIMEOUTS", {"lock_timeout": 1, "work_mem": 4096})
         trouble(healthy, "warning", "lock_timeout is 5000 ms")
 
     def test_too_few_connections_are_told(self, healthy, monkeypatch):
@@ -442,13 +446,13 @@ class TestPostgres:
 
     @pytest.mark.parametrize(("seconds", "level"), [(10, "warning"), (100, "failure")])
     def test_clocks_that_differ_are_told(self, healthy, monkeypatch, seconds, level):
-        monkeypatch.setattr(doctor, "now", lambda: now() + timedelta(seconds=seconds))
+        monkeypatch.setattr(postgres, "now", lambda: now() + timedelta(seconds=seconds))
         trouble(healthy, level, "differ by")
 
     def test_a_query_that_fails_hides_no_other_finding(self, healthy, monkeypatch):
         def fails(connection):
             return connection.execute(sa.text("SELECT 1 FROM there_is_none"))
 
-        monkeypatch.setattr(doctor, "POSTGRES_CHECKS", (fails, *doctor.POSTGRES_CHECKS))
+        monkeypatch.setattr(postgres, "CHECKS", (fails, *postgres.CHECKS))
         trouble(healthy, "failure", "does not answer")
-        assert doctor.ok("Postgres looks after its own pages") in examine(healthy)
+        assert ok("Postgres looks after its own pages") in examine(healthy)

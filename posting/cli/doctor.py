@@ -5,7 +5,7 @@ from flask.cli import with_appcontext
 
 from posting import doctor
 from posting.cli.examples import example
-from posting.doctor import Level
+from posting.doctor.findings import Level
 
 COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.FAILURE: "red"}
 WIDTH = max(map(len, Level)) + 2
