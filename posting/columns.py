@@ -16,9 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from posting.database import ID_LENGTH, ID_PATTERN
+from posting.fields import USERNAME_PATTERN
 from posting.models import Identifier, User
 from posting.moments import UtcDateTime, written
-from posting.schemas import USERNAME_PATTERN
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from posting import create_app
-from posting.schemas import EXAMPLE_ID
+from posting.fields import EXAMPLE_ID
 
 CASES = int(os.environ.get("FUZZ_CASES", "0"))
 

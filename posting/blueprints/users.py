@@ -7,6 +7,7 @@ from werkzeug.exceptions import Forbidden, NotFound
 
 from posting import deletion, schemas, sessions
 from posting.database import db
+from posting.fields import refuse_own_name
 from posting.models import User
 from posting.protocol import audit
 from posting.protocol.operations import Blueprint, public
@@ -94,7 +95,7 @@ def _require_password(user: User, password: str | None) -> None:
 
 def _hash_new_password(user: User, changes: dict[str, Any]) -> str:
     try:
-        schemas.refuse_own_name(changes["password"], changes.get("username", user.username))
+        refuse_own_name(changes["password"], changes.get("username", user.username))
     except ValidationError as error:
         raise InvalidInput([*body_errors(error.normalized_messages())]) from None
     return sessions.hash_password(changes.pop("password"))

@@ -16,8 +16,9 @@ from marshmallow import Schema
 from marshmallow.validate import Regexp
 from werkzeug.exceptions import Conflict, HTTPException
 
-from posting import deletion, models, schemas
+from posting import deletion, models
 from posting.database import begin, db
+from posting.fields import String, described
 from posting.moments import now
 from posting.protocol.problems import InvalidInput
 from posting.sessions import user_id
@@ -30,11 +31,11 @@ LOCK_NOT_AVAILABLE = "55P03"  # Postgres
 class IdempotencyKey(Schema):
     """The header under which an answer is kept."""
 
-    idempotency_key = schemas.String(
+    idempotency_key = String(
         data_key=NAME,
         validate=Regexp(r"[!-~]{1,255}\Z", error="Must be 1 to 255 visible ASCII characters."),
         pattern="^[!-~]{1,255}$",
-        metadata=schemas.described(
+        metadata=described(
             "8e03978e-40d5-43dd-bc93-6894a57f9324",
             "Any text of the client's own: within 24 hours the same request with the same key "
             "creates nothing, and is answered as the first one was.",

@@ -13,8 +13,9 @@ from flask import Flask, request
 from marshmallow import Schema
 from werkzeug.routing import BaseConverter
 
-from posting import config, schemas
+from posting import config
 from posting.database import ID_PATTERN
+from posting.fields import EXAMPLE_ID, NewPassword
 from posting.protocol import bodies, problems
 
 DESCRIPTION = """\
@@ -205,11 +206,9 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # it has no type hints
         )
         least = app.config["PASSWORD_MIN"]
         self.ma_plugin.converter.add_attribute_function(
-            lambda _, field, **__: (
-                {"minLength": least} if isinstance(field, schemas.NewPassword) else {}
-            )
+            lambda _, field, **__: {"minLength": least} if isinstance(field, NewPassword) else {}
         )
-        identifier = {"type": "string", "pattern": ID_PATTERN, "examples": [schemas.EXAMPLE_ID]}
+        identifier = {"type": "string", "pattern": ID_PATTERN, "examples": [EXAMPLE_ID]}
         self.register_converter(path_converter, lambda _: dict(identifier))
         for name, header in HEADERS.items():
             self.spec.components.header(name, header)
