@@ -15,6 +15,7 @@ import pictures
 import psycopg
 import pytest
 import sqlalchemy as sa
+from archives import documented
 from asserts import sound
 from flask import Flask
 from flask.testing import FlaskClient
@@ -199,6 +200,18 @@ def make_app(app: Flask, database_url: str) -> Iterator[Callable[..., Flask]]:
     for other in made:
         with other.app_context():
             db.engine.dispose()
+
+
+@pytest.fixture
+def empty_app(make_app: Callable[..., Flask], tmp_path: Path) -> Flask:
+    """An app on an empty SQLite database of its own."""
+    return make_app(DATABASE_URL=f"sqlite:///{tmp_path / 'other.db'}")
+
+
+@pytest.fixture
+def small() -> list[Any]:
+    """The lines of the small archive that docs/archive.md shows."""
+    return documented()
 
 
 @pytest.fixture

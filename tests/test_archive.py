@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from archives import clear, documented, export, import_, pack, rows_of, run, unpack
+from archives import clear, export, import_, pack, rows_of, run, unpack
 from asserts import sound
 from conftest import PASSWORD, POSTGRES
 
@@ -16,12 +16,6 @@ from posting.models import Comment, IdempotencyKey, Post, RateWindow
 from posting.moments import now
 
 TEXTS = ("🧵 \u2028 \u0085 \r\n \x01 \\ \" ' ﷽ e\u0301", "🧵" * 100_000, "\u2029.")
-
-
-@pytest.fixture
-def other(make_app, tmp_path):
-    """An app on an empty SQLite database of its own."""
-    return make_app(DATABASE_URL=f"sqlite:///{tmp_path / 'other.db'}")
 
 
 @pytest.fixture
@@ -41,11 +35,6 @@ def community(app, alice, bob, moderator):
     return app
 
 
-@pytest.fixture
-def small():
-    return documented()
-
-
 def test_what_comes_back_is_the_same(community, tmp_path):
     written = export(community, tmp_path / "1.gz")
     rows = rows_of(community)
@@ -58,17 +47,17 @@ def test_what_comes_back_is_the_same(community, tmp_path):
         assert set(TEXTS) < set(db.session.scalars(sa.select(Post.content)))
 
 
-def test_sqlite_to_the_engine_under_test_and_back(community, other, tmp_path):
+def test_sqlite_to_the_engine_under_test_and_back(community, empty_app, tmp_path):
     """With TEST_DATABASE_URL this is SQLite, Postgres, SQLite."""
     written = export(community, tmp_path / "1.gz")
-    import_(other, tmp_path / "1.gz")
-    assert export(other, tmp_path / "2.gz") == written
+    import_(empty_app, tmp_path / "1.gz")
+    assert export(empty_app, tmp_path / "2.gz") == written
     clear(community)
     import_(community, tmp_path / "2.gz")
     assert export(community, tmp_path / "3.gz") == written
-    clear(other)
-    import_(other, tmp_path / "3.gz")
-    assert export(other, tmp_path / "4.gz") == written
+    clear(empty_app)
+    import_(empty_app, tmp_path / "3.gz")
+    assert export(empty_app, tmp_path / "4.gz") == written
 
 
 def test_who_could_sign_in_still_can(community, alice, tmp_path):
@@ -144,7 +133,7 @@ def test_replies_follow_what_they_reply_to(app, post, tmp_path):
     import_(app, tmp_path / "1.gz")
 
 
-def test_it_is_of_one_moment(app, alice, other, tmp_path, monkeypatch):
+def test_it_is_of_one_moment(app, alice, empty_app, tmp_path, monkeypatch):
     post = alice.post_titled("On engines")
     read_table = archive._stored
 
@@ -155,11 +144,11 @@ def test_it_is_of_one_moment(app, alice, other, tmp_path, monkeypatch):
 
     monkeypatch.setattr(archive, "_stored", write_meanwhile)
     export(app, tmp_path / "1.gz")
-    import_(other, tmp_path / "1.gz")
-    found = {table: count for table, count in rows_of(other).items() if count}
+    import_(empty_app, tmp_path / "1.gz")
+    found = {table: count for table, count in rows_of(empty_app).items() if count}
     assert found == {"users": 1, "sessions": 1, "posts": 1}
     assert rows_of(app)["posts"] > 1
-    with other.app_context():
+    with empty_app.app_context():
         sound(db.session.connection())
 
 

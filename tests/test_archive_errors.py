@@ -15,7 +15,6 @@ from archives import (
     USER,
     added,
     counted,
-    documented,
     dropped,
     export,
     header,
@@ -159,17 +158,6 @@ BROKEN = [
 
 
 @pytest.fixture
-def small():
-    return documented()
-
-
-@pytest.fixture
-def other(make_app, tmp_path):
-    """An app on an empty SQLite database of its own."""
-    return make_app(DATABASE_URL=f"sqlite:///{tmp_path / 'other.db'}")
-
-
-@pytest.fixture
 def refused(app, tmp_path):
     """Import an archive of which nothing may stay; return what is said of it."""
 
@@ -247,17 +235,17 @@ def test_the_largest_image_fits_into_a_line():
     assert largest * 4 / 3 + 1000 < archive.LONGEST_LINE_WITH_BYTES
 
 
-def test_a_full_disk_is_told(other, small, tmp_path):
+def test_a_full_disk_is_told(empty_app, small, tmp_path):
     def fill(connection, *_):
         connection.execute("PRAGMA max_page_count=1")  # which makes it as many as there are
 
-    export(other, tmp_path / "1.gz")
-    with other.app_context():
+    export(empty_app, tmp_path / "1.gz")
+    with empty_app.app_context():
         sa.event.listen(db.engine, "checkout", fill)
     on(POST, content="x" * 100_000)(small)
-    assert run(other, "import", pack(tmp_path / "2.gz", *small)) == (
+    assert run(empty_app, "import", pack(tmp_path / "2.gz", *small)) == (
         1,
         "Error: The database did not answer (database or disk is full). "
         "Check that it is up, has room, and that nothing else writes.",
     )
-    assert not any(rows_of(other).values())
+    assert not any(rows_of(empty_app).values())

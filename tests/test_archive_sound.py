@@ -71,17 +71,6 @@ UNSOUND = {
 }
 
 
-@pytest.fixture
-def small():
-    return documented()
-
-
-@pytest.fixture
-def other(make_app, tmp_path):
-    """An app on an empty SQLite database of its own."""
-    return make_app(DATABASE_URL=f"sqlite:///{tmp_path / 'other.db'}")
-
-
 @pytest.mark.parametrize(("change", "expected"), UNSOUND.values(), ids=UNSOUND)
 def test_what_no_line_alone_shows_is_told(app, small, tmp_path, change, expected):
     change(small)
@@ -123,22 +112,22 @@ def test_what_no_line_alone_shows_is_told(app, small, tmp_path, change, expected
         ),
     ],
 )
-def test_what_could_not_be_imported_is_not_exported(other, small, tmp_path, damage, expected):
-    assert run(other, "import", pack(tmp_path / "1.gz", *small))[0] == 0
-    with other.app_context(), db.engine.begin() as connection:
+def test_what_could_not_be_imported_is_not_exported(empty_app, small, tmp_path, damage, expected):
+    assert run(empty_app, "import", pack(tmp_path / "1.gz", *small))[0] == 0
+    with empty_app.app_context(), db.engine.begin() as connection:
         connection.connection.driver_connection.execute("COMMIT")
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
         connection.exec_driver_sql(damage)
-    code, said = run(other, "export", tmp_path / "2.gz")
+    code, said = run(empty_app, "export", tmp_path / "2.gz")
     parts = map(re.escape, f"Error: {expected}".split("*"))
     assert code == 1
     assert re.fullmatch(".*".join(parts), said), said
     assert [path.name for path in tmp_path.glob("*2.gz*")] == []
 
 
-def test_a_damaged_database_is_told(other, small, tmp_path):
-    assert run(other, "import", pack(tmp_path / "1.gz", *small))[0] == 0
-    with other.app_context():
+def test_a_damaged_database_is_told(empty_app, small, tmp_path):
+    assert run(empty_app, "import", pack(tmp_path / "1.gz", *small))[0] == 0
+    with empty_app.app_context():
         find_page = sa.text("SELECT rootpage FROM sqlite_schema WHERE name = 'posts'")
         with db.engine.connect() as connection:
             page = connection.scalar(find_page)
@@ -146,7 +135,7 @@ def test_a_damaged_database_is_told(other, small, tmp_path):
     with (tmp_path / "other.db").open("r+b") as pages:
         pages.seek(4096 * (page - 1))
         pages.write(b"scribble" * 512)
-    assert run(other, "export", tmp_path / "2.gz") == (
+    assert run(empty_app, "export", tmp_path / "2.gz") == (
         1,
         "Error: The database did not answer (database disk image is malformed). Run: flask doctor",
     )
