@@ -1,30 +1,26 @@
 # Posting's chores. `make` alone lists them.
 
-BIND ?= 127.0.0.1
-PORT ?= 8000
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CASES ?= 300
-export BIND PORT
 
 .DEFAULT_GOAL := help
 .PHONY: help install run dev test coverage live fuzz bench lint types format lock clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  PORT=8001 and BIND=0.0.0.0 choose where run and dev listen."
+	@echo "  PORT=8001 and BIND=0.0.0.0 choose where run and dev listen; .env holds settings, too."
 
 install: $(VENV)/run ## Install what serving needs, into .venv
 
 run: $(VENV)/run ## Install, migrate, and serve with gunicorn
 	@$(BIN)/flask db upgrade
-	@echo "Posting is at http://$(BIND):$(PORT) and its docs page at http://$(BIND):$(PORT)/docs"
-	@exec $(BIN)/gunicorn -c deploy/gunicorn.conf.py wsgi:app
+	@exec $(BIN)/python deploy/serve.py
 
 dev: $(VENV)/run ## Serve with reloader and debugger, for work on the code
 	@$(BIN)/flask db upgrade
-	@exec $(BIN)/flask run --debug --host $(BIND) --port $(PORT)
+	@exec $(BIN)/flask run --debug --host $(or $(BIND),127.0.0.1) --port $(or $(PORT),8000)
 
 test: $(VENV)/dev ## Run all tests, on SQLite or on the server of TEST_DATABASE_URL
 	@$(BIN)/pytest -q -n auto

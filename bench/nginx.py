@@ -104,6 +104,7 @@ def _shipped(folder: Path, upstream: str, http: int, https: int) -> str:
         (r"example\.org", "localhost"),
         (r"/etc/posting/tls", str(folder)),
         (r"/var/cache", str(folder)),
+        (r"/var/log/nginx", str(folder)),
         (r"(listen (\[::\]:)?)80\b", rf"\g<1>{http}"),
         (r"(listen (\[::\]:)?)443\b", rf"\g<1>{https}"),
     ):

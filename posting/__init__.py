@@ -1,85 +1,17 @@
 """Posting, a community posting service."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import orjson
-from flask import Flask, Response, current_app
-from flask.json.provider import DefaultJSONProvider
-
-from posting import cli, config, database, logs, migrations, secret_key, sessions
-from posting.blueprints.auth import auth
-from posting.blueprints.comments import comments
-from posting.blueprints.images import images
-from posting.blueprints.posts import posts
-from posting.blueprints.system import system
-from posting.blueprints.users import users
-from posting.protocol import (
-    cross_origin,
-    headers,
-    hosts,
-    observation,
-    openapi,
-    preconditions,
-    problems,
-    response_cache,
-)
-from posting.protocol.operations import IdConverter
+if TYPE_CHECKING:
+    from posting.factory import create_app
 
 __all__ = ["create_app"]
 
 
-class JsonProvider(DefaultJSONProvider):
-    """Answers in compact JSON with its text as it is."""
+def __getattr__(name: str) -> Any:
+    """Import the service when it is used: pytest loads `posting.testing` in every run."""
+    if name == "create_app":
+        from posting.factory import create_app
 
-    ensure_ascii = False
-    sort_keys = False
-
-    def response(self, *args: Any, **kwargs: Any) -> Response:
-        body = orjson.dumps(
-            self._prepare_response_obj(args, kwargs), option=orjson.OPT_PASSTHROUGH_DATETIME
-        )
-        return current_app.response_class(body + b"\n", mimetype=self.mimetype)
-
-
-class Service(Flask):
-    """Flask, whose views and hooks are all synchronous here, so that none is looked at for it."""
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        return func
-
-
-def create_app(given: Mapping[str, Any] | None = None) -> Flask:
-    """Return the service as a WSGI app.
-
-    `given` holds settings without their prefix, such as `{"DATABASE_URL": "sqlite://"}`, and
-    configuration keys of Flask, such as `{"TESTING": True}`; it wins over the environment.
-
-    Errors: StartError says what is wrong and what to do next.
-    """
-    given = given or {}
-    app = Service(__name__, instance_path=config.instance_path(given))
-    app.json = JsonProvider(app)
-    app.url_map.merge_slashes = False
-    app.url_map.converters["nanoid"] = IdConverter
-
-    config.load(app, given)
-    secret_key.init_app(app)
-    logs.init_app(app)
-    database.init_app(app)
-    observation.init_app(app)
-    preconditions.init_app(app)
-    response_cache.init_app(app)
-    headers.init_app(app)
-    problems.init_app(app)
-    hosts.init_app(app)
-    cross_origin.init_app(app)
-    sessions.init_app(app)
-    cli.init_app(app)
-
-    api = openapi.Api(app, IdConverter, sessions.cookie_name(app))
-    for blueprint in (posts, comments, images, users, auth, system):
-        api.register_blueprint(blueprint)
-
-    migrations.init_app(app)
-    return app
+        return create_app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

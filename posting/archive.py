@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
 import sqlalchemy as sa
 
 from posting.archive_lines import ArchiveError, Lines, as_line
@@ -19,6 +18,7 @@ from posting.database import alone, db, reason, snapshot
 from posting.files import appearing
 from posting.invariants import find_fault
 from posting.migrations import newest
+from posting.progress import progress
 
 FORMAT = "posting archive"
 VERSION = 1
@@ -52,13 +52,13 @@ def write(path: Path, *, replace: bool) -> Counts:
             appearing(path, replace=replace) as draft,
             draft.open("wb") as file,
             gzip.GzipFile("", "wb", COMPRESSION, file, mtime=0) as archive,
-            click.progressbar(length=sum(counts.values()), label="Exporting") as bar,
+            progress("Exporting", sum(counts.values())) as advance,
         ):
             archive.write(as_line(header))
             for table in db.metadata.sorted_tables:
                 for row in _stored(connection, table):
                     archive.write(as_line({"table": table.name, "row": row}))
-                    bar.update(1)
+                    advance(1)
     return counts
 
 
@@ -72,12 +72,12 @@ def read(path: Path) -> Counts:
         counts: Counts = lines.next(LONGEST_HEADER, _read_header)
         with alone() as connection:
             _ensure_empty(connection)
-            with click.progressbar(length=sum(counts.values()), label="Importing") as bar:
+            with progress("Importing", sum(counts.values())) as advance:
                 for name, count in counts.items():
                     table = db.metadata.tables[name]
                     for batch in _batches(lines, table, count):
                         _insert(connection, table, batch, lines)
-                        bar.update(len(batch))
+                        advance(len(batch))
             lines.ensure_end()
             if fault := find_fault(connection):
                 raise ArchiveError(f"{path}, all lines together: {fault}.")

@@ -4,6 +4,7 @@ Nothing else reads the environment. A setting `NAME` is the variable `POSTING_NA
 `NAME` of the mapping given to `create_app`, which wins.
 """
 
+import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 from flask import Flask
@@ -101,12 +103,26 @@ def rate(value: str) -> Rate | None:
 
 
 def database_url(value: str) -> str:
-    scheme, separator, rest = value.partition("://")
-    if separator and scheme == "sqlite":
+    scheme, _, rest = value.partition("://")
+    if value.startswith("sqlite://"):
+        if rest and rest[0] not in "/?":
+            raise ValueError(
+                "is missing a slash: use sqlite:///posting.db in the instance folder, "
+                "or sqlite:////var/lib/posting/posting.db with an absolute path"
+            )
         return value
-    if separator and scheme in {"postgres", "postgresql", "postgresql+psycopg"}:
+    if rest and scheme in {"postgres", "postgresql", "postgresql+psycopg"}:
+        try:
+            port = urlsplit(value).port
+        except ValueError:
+            port = 0
+        if port == 0:
+            raise ValueError(
+                "has a port that is not a number from 1 to 65535; "
+                "in a password write / as %2F, : as %3A and @ as %40"
+            )
         return f"postgresql+psycopg://{rest}"
-    raise ValueError("must start with sqlite:// or postgresql://")
+    raise ValueError("must start with sqlite:/// or postgresql://")
 
 
 def public_url(value: str) -> str | None:
@@ -141,7 +157,7 @@ INSTANCE_PATH = Setting(
     absolute_path,
     None,
     "The folder of the database and the secret key, where nothing else is said. "
-    "Default: `instance/` beside the code",
+    "Default: `instance/` beside the code of a checkout, else in the working directory",
 )
 SETTINGS = (
     INSTANCE_PATH,
@@ -216,14 +232,18 @@ SETTINGS = (
     Setting("LIMIT_POSTS", rate, Rate(300, "hour"), "New posts of one user"),
     Setting("LIMIT_COMMENTS", rate, Rate(600, "hour"), "New comments of one user"),
     Setting("LIMIT_IMAGES", rate, Rate(300, "hour"), "New images of one user"),
-    Setting("MAX_JSON_BYTES", whole_number(1024, 2**30), 2**20, "Largest JSON body, in bytes"),
-    Setting("MAX_IMAGE_BYTES", whole_number(1024, 2**28), 5 * 2**20, "Largest image, in bytes"),
+    # 100,000 characters of content may be written as \uD83D\uDE00 each.
+    Setting("MAX_JSON_BYTES", whole_number(1024, 2**30), 5 * 2**18, "Largest JSON body, in bytes"),
     Setting(
-        "MAX_UPLOAD_BYTES",
+        "MAX_IMAGE_BYTES",
         whole_number(1024, 2**28),
-        6 * 2**20,
-        "Largest form that brings an image, in bytes",
+        5 * 2**20,
+        "Largest image, in bytes; the form that brings it may have 1 MiB more",
     ),
+)
+# Environment variables that Kubernetes makes for each service, such as one named posting.
+OF_KUBERNETES = re.compile(
+    r"POSTING_(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
 )
 
 
@@ -233,26 +253,38 @@ def instance_path(given: Mapping[str, Any]) -> str | None:
     return path
 
 
+def max_form_bytes(config: Mapping[str, Any]) -> int:
+    """Return the size of the largest form: one with the largest image and 1 MiB for other parts."""
+    return int(config["MAX_IMAGE_BYTES"]) + 2**20
+
+
 def load(app: Flask, given: Mapping[str, Any]) -> None:
     """Read all settings into `app.config`.
 
-    Errors: StartError for a value that does not parse, or for a given name that is no setting
-    and no configuration key of Flask.
+    Errors: StartError for a value that does not parse, for a given name that is no setting
+    and no configuration key of Flask, and for a POSTING_ variable that is no setting.
     """
     names = {setting.name for setting in SETTINGS}
     for name in given:
         if name not in names and name not in app.default_config:
-            raise StartError(f"{name} is not a setting; the README lists them all.")
+            raise _unknown(name)
+    for variable in sorted(os.environ):
+        name = variable.removeprefix(PREFIX)
+        if variable != name and name not in names and not OF_KUBERNETES.fullmatch(variable):
+            raise _unknown(name, PREFIX)
     app.config.update({name: value for name, value in given.items() if name not in names})
     for setting in SETTINGS:
         app.config[setting.name] = _value(setting, given)
-    for name in sorted(os.environ):
-        if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in names:
-            app.logger.warning("%s is not a setting and has no effect.", name)
     if app.testing and not _is_set("PASSWORD_HASH", given):
         app.config["PASSWORD_HASH"] = CHEAP_PASSWORD_HASH
     if app.testing and not _is_set("RATE_LIMITS", given):
         app.config["RATE_LIMITS"] = "off"
+
+
+def _unknown(name: str, prefix: str = "") -> StartError:
+    nearest = difflib.get_close_matches(name, [setting.name for setting in SETTINGS], n=1)
+    advice = f"did you mean {prefix}{nearest[0]}?" if nearest else "the README lists them all."
+    return StartError(f"{prefix}{name} is not a setting; {advice}")
 
 
 def _is_set(name: str, given: Mapping[str, Any]) -> bool:

@@ -1,8 +1,9 @@
 """The database: the declarative base, what each connection is told, and how transactions begin."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -84,9 +85,17 @@ def init_app(app: Flask) -> None:
     """
     try:
         _open(app)
-    except ModuleNotFoundError as error:
-        raise StartError(f"{error}. For Postgres install: pip install 'psycopg[binary]'") from None
-    except (sa.exc.ArgumentError, ValueError, OSError) as error:
+    except ImportError as error:
+        raise StartError(
+            f"POSTING_DATABASE_URL names a Postgres server, but its driver is missing ({error}). "
+            "Run: pip install 'psycopg[binary]'"
+        ) from None
+    except OSError as error:
+        raise StartError(
+            f"The instance folder {app.instance_path} cannot be made ({error.strerror}). "
+            "Make it, or name another with POSTING_INSTANCE_PATH."
+        ) from None
+    except (sa.exc.ArgumentError, ValueError) as error:
         raise StartError(f"POSTING_DATABASE_URL cannot be used: {error}") from None
     app.before_request(_end_transaction)
     app.teardown_request(_end_transaction)
@@ -113,6 +122,8 @@ def _open(app: Flask) -> None:
     db.init_app(app)
     with app.app_context():
         if db.engine.dialect.name == "sqlite":
+            if not in_memory:
+                event.listen(db.engine, "do_connect", _create_private_file)
             event.listen(db.engine, "connect", _set_up_sqlite)
             event.listen(db.engine, "begin", _begin_sqlite)
             event.listen(db.engine, "handle_error", _give_up_if_read_only)
@@ -123,7 +134,7 @@ def _open(app: Flask) -> None:
 
 
 def in_memory() -> bool:
-    """Tell whether the app's database ends with the app."""
+    """Return whether the app's database ends with the app."""
     return isinstance(db.engine.pool, sa.StaticPool)
 
 
@@ -139,6 +150,13 @@ def _end_transaction(_: BaseException | None = None) -> None:
     """Give each request its own transaction, also within a test's longer-lived app context."""
     if db.session.registry.has():
         db.session.rollback()
+
+
+def _create_private_file(_dialect: Any, _record: Any, cargs: list[str], cparams: Any) -> None:
+    """Create a new database for its owner alone; SQLite gives the files beside it the same mode."""
+    if not cparams.get("uri"):  # which may forbid to create it
+        with suppress(OSError):  # SQLite's own message follows
+            os.close(os.open(cargs[0], os.O_CREAT, 0o600))
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from werkzeug.exceptions import NotFound
 
 from posting.database import db
-from posting.models import Comment, Image, Post, User
+from posting.models import Comment, Image, Post
 
 Kind = TypeVar("Kind", Comment, Image)
 
@@ -50,12 +50,9 @@ def image(id: str) -> Image:
     return found
 
 
-def posts_with(user: User) -> None:
-    """Lock all posts that a user wrote or commented on."""
-    written = sa.select(Post.id).where(Post.author_id == user.id)
-    commented = sa.select(Comment.post_id).where(Comment.author_id == user.id)
-    theirs = sa.select(Post.id).where(Post.id.in_(written.union(commented)))
-    db.session.execute(theirs.order_by(Post.id).with_for_update())
+def posts(which: sa.ColumnElement[bool]) -> None:
+    """Lock the posts for which a condition holds."""
+    db.session.execute(sa.select(Post.id).where(which).order_by(Post.id).with_for_update())
 
 
 def _under_post(kind: type[Kind], id: str) -> Kind | None:

@@ -50,12 +50,17 @@ class Stderr:
         sys.stderr.flush()
 
 
+def is_no_access_line(record: logging.LogRecord) -> bool:
+    """Drop the line that werkzeug's server logs for each request: POSTING_LOG_REQUESTS has one."""
+    return not str(record.msg).endswith('] "%s" %s %s')
+
+
 def init_app(app: Flask) -> None:
+    logging.getLogger("werkzeug").addFilter(is_no_access_line)
     json_wanted = app.config["LOG_FORMAT"] == "json"
     default_handler.setStream(Stderr())
     default_handler.setFormatter(JsonFormatter() if json_wanted else TextFormatter())
-    if not app.debug:
-        app.logger.setLevel(logging.INFO)
+    app.logger.setLevel(logging.DEBUG if app.debug else logging.INFO)
 
 
 def _moment(record: logging.LogRecord) -> str:

@@ -15,7 +15,6 @@ from posting.moments import Written, now
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
 SESSIONS_PER_USER = 50
-IMAGES_PER_POST = 10
 MODERATOR = "moderator"
 IDEMPOTENCY_LIFETIME = timedelta(hours=24)
 
@@ -32,8 +31,12 @@ class Asker(Protocol):
     def is_moderator(self) -> bool: ...
 
 
-# Compared byte by byte on both engines, so that lists are in the same order on both.
-Identifier = String(ID_LENGTH).with_variant(String(ID_LENGTH, collation="C"), "postgresql")
+def bytewise(length: int) -> String:
+    """Return a type of text that compares byte by byte on both engines, whatever the locale."""
+    return String(length).with_variant(String(length, collation="C"), "postgresql")
+
+
+Identifier = bytewise(ID_LENGTH)
 
 
 def as_created(context: Any) -> datetime:
@@ -58,7 +61,7 @@ class User(Base):
     __tablename__ = "users"
 
     id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
-    username: Mapped[str] = mapped_column(String(32))
+    username: Mapped[str] = mapped_column(bytewise(32))
     display_name: Mapped[str | None] = mapped_column(String(64))
     bio: Mapped[str | None] = mapped_column(String(500))
     role: Mapped[str] = mapped_column(String(16), default="member")
@@ -222,7 +225,7 @@ class Comment(Base):
     post_id: Mapped[str] = mapped_column(Identifier, ForeignKey("posts.id", ondelete="CASCADE"))
     parent_id: Mapped[str | None] = mapped_column(Identifier, ForeignKey("comments.id"), index=True)
     author_id: Mapped[str | None] = mapped_column(
-        Identifier, ForeignKey("users.id", ondelete="SET NULL"), index=True
+        Identifier, ForeignKey("users.id", ondelete="SET NULL")
     )
     content: Mapped[str | None] = mapped_column(Text)
     version: Mapped[int] = mapped_column(default=1)
@@ -232,6 +235,7 @@ class Comment(Base):
     __mapper_args__ = {"version_id_col": version}  # noqa: RUF012 - SQLAlchemy's own form
     __table_args__ = (
         Index(None, post_id, created_at, id),
+        Index(None, author_id, created_at, id),
         CheckConstraint("length(content) BETWEEN 1 AND 10000", name="content_length"),
     )
 
@@ -403,10 +407,18 @@ class RateWindow(Base):
     @staticmethod
     @cache
     def open() -> sa.Select[*tuple[Any, ...]]:
-        """Select the window `key` if it has not ended by `moment`."""
+        """Select the window `key` if it is open at `moment`; see `has_ended`."""
         own = RateWindow.key == sa.bindparam("key")
-        goes_on = RateWindow.ends_at > sa.bindparam("moment")
-        return sa.select(RateWindow.hits, RateWindow.ends_at).where(own, goes_on)
+        is_open = ~RateWindow.has_ended(sa.bindparam("moment"), sa.bindparam("latest_end"))
+        return sa.select(RateWindow.hits, RateWindow.ends_at).where(own, is_open)
+
+    @staticmethod
+    def has_ended(moment: Any, latest_end: Any) -> sa.ColumnElement[bool]:
+        """Return the condition that a window has ended by `moment`.
+
+        One that ends after `latest_end`, a whole window from now, was started by a wrong clock.
+        """
+        return sa.or_(RateWindow.ends_at <= moment, RateWindow.ends_at > latest_end)
 
 
 # What nobody deletes when its time has passed, by which moment, and how long it lasts.

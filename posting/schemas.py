@@ -4,12 +4,13 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
-from marshmallow import RAISE, Schema, fields, validates_schema
+from marshmallow import EXCLUDE, RAISE, Schema, fields, validates_schema
 from marshmallow.validate import Length, OneOf, Range, Regexp
 
 from posting.fields import (
     EXAMPLE_ID,
     EXAMPLE_TIME,
+    IMAGES_PER_POST,
     NOT_BLANK_PATTERN,
     ONE_LINE_PATTERN,
     PASSWORD_MOST,
@@ -44,6 +45,9 @@ class Output(Schema):
     Rows come as plain dicts, their moments as they are sent, and are dumped by what the fields say,
     without asking each of them again for each row.
     """
+
+    class Meta:
+        unknown = EXCLUDE  # the document lets a response gain fields
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
         field_obj.required = True
@@ -245,19 +249,25 @@ class PostBrief(Output):
     comment_count = fields.Integer(metadata=described(0))
 
 
-class ImageChange(Input):
-    """What the author of a post says of its image."""
-
-    alt = String(
-        allow_none=True,
+def alt_text(*, allow_none: bool) -> String:
+    """Return the field that says what an image shows."""
+    return String(
+        allow_none=allow_none,
         validate=Length(max=500),
         metadata=described("A loom", "What the image shows, for those who do not see it."),
     )
 
 
-class ImageUpload(ImageChange):
-    """An image and what is said of it."""
+class ImageChange(Input):
+    """What the author of a post says of its image."""
 
+    alt = alt_text(allow_none=True)
+
+
+class ImageUpload(Input):
+    """An image and what is said of it; a form has no null."""
+
+    alt = alt_text(allow_none=False)
     file = File(
         required=True,
         metadata={"description": "PNG, JPEG, WebP or GIF; what it is, its content says."},
@@ -268,7 +278,9 @@ class Image(Output):
     """An image of a post."""
 
     id = Identifier()
-    url = fields.Url(metadata=described(f"https://example.org/images/{EXAMPLE_ID}"))
+    url = fields.String(
+        metadata={"format": "uri"} | described(f"https://example.org/images/{EXAMPLE_ID}")
+    )
     media_type = fields.String(
         validate=OneOf(["image/png", "image/jpeg", "image/webp", "image/gif"]),
         metadata=described("image/png"),
@@ -284,7 +296,7 @@ class Post(PostBrief):
     """A whole post."""
 
     content = fields.String(metadata=described("They *weave* algebra."))
-    images = fields.List(fields.Nested(Image))
+    images = fields.List(fields.Nested(Image), validate=Length(max=IMAGES_PER_POST))
 
 
 class CommentChange(Input):
@@ -301,7 +313,7 @@ class CommentChange(Input):
 class CommentInput(CommentChange):
     """A new comment, and to which other one it replies, if any."""
 
-    parent_id = Identifier(allow_none=True, load_default=None)
+    parent_id = Identifier(allow_none=True)
 
 
 class Comment(Output):

@@ -25,8 +25,9 @@ from posting import deletion, models
 from posting.database import begin, db, select, violated_constraint
 from posting.moments import now
 from posting.protocol.hosts import address
-from posting.protocol.operations import View, grant
-from posting.protocol.problems import NotSignedIn, component, respond
+from posting.protocol.openapi import DocumentedBlueprint
+from posting.protocol.operations import View, anyone, grant
+from posting.protocol.problems import NotSignedIn, respond
 from posting.protocol.rate_limits import Limit, charge, give_back
 
 # last_seen_at is written at most this often, so that reading stays reading.
@@ -76,8 +77,13 @@ def init_app(app: Flask) -> None:
 
 def signed_in(view: View) -> View:
     """Let only those ask who come with a living session."""
-    documentation = {"security": [{"session": []}], "responses": {"401": component(401)}}
-    return grant(view, _require_caller, **documentation)
+    documented: View = DocumentedBlueprint.answers(NotSignedIn)(view)
+    return grant(documented, _require_caller, security=[{"session": []}])
+
+
+def ends_session(view: View) -> View:
+    """Allow every request; the view ends the session that is presented, if there is one."""
+    return grant(view, anyone, security=[{"session": []}, {}])
 
 
 def current_user() -> Caller:
@@ -134,16 +140,15 @@ def open_session(user: models.User) -> str:
     Sessions beyond a user's newest fifty end, and what has expired is swept.
     """
     end_presented_session()
-    token = secrets.token_urlsafe(32)
-    db.session.add(
-        models.Session(user_id=user.id, token_hash=_digest(token), user_agent=_user_agent(request))
-    )
+    token, table = secrets.token_urlsafe(32), models.Session
+    opened = table(user_id=user.id, token_hash=_digest(token), user_agent=_user_agent(request))
+    db.session.add(opened)
     db.session.flush()
-    table = models.Session
     surplus = (
         sa.select(table.id)
         .where(table.user_id == user.id)
-        .order_by(table.created_at.desc(), table.id)
+        # Sessions from the future come last: the clock was set back since they began.
+        .order_by(table.created_at > opened.created_at, table.created_at.desc(), table.id)
         .offset(models.SESSIONS_PER_USER)
     )
     # But for those that others are ending, who may wait for one that this sign-in has ended.
@@ -246,14 +251,22 @@ def lock_account(user: models.User) -> models.User:
 
 
 def hold_account() -> None:
-    """Keep the account that asks as it is until the commit; it comes before all other locks.
+    """Lock the current user's account against deletion; it comes before all other locks.
 
-    Error: 401 if it is gone.
+    Error: 401 if the account, or the session of this request, has ended meanwhile.
     """
-    table = models.User
-    held = sa.select(table.id).where(table.id == user_id())
-    if db.session.scalar(held.with_for_update(read=True, key_share=True)) is None:
+    held = (
+        sa.select(models.User.id)
+        .join(models.Session)
+        .where(models.Session.id == current_user().session_id, models.User.suspended_at.is_(None))
+        .with_for_update(read=True, key_share=True, of=models.User)
+    )
+    if db.session.scalar(held) is None:
         raise NotSignedIn
+
+
+class UsernameTaken(Conflict):
+    description = "This username is taken."
 
 
 @contextmanager
@@ -264,7 +277,7 @@ def unique_username() -> Iterator[None]:
     except sa.exc.IntegrityError as error:
         if violated_constraint(error) != "uq_users_username":
             raise
-        raise Conflict("This username is taken.") from None
+        raise UsernameTaken from None
 
 
 def _refers_to_nothing(error: sa.exc.IntegrityError) -> Response:

@@ -1,5 +1,6 @@
 """What tests say of answers."""
 
+from copy import deepcopy
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +27,14 @@ def faults(response: Any) -> set[str]:
         next(value for name, value in error.items() if name != "detail")
         for error in problem(response, 422)["errors"]
     }
+
+
+def closed(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document whose objects have no properties but those that it names."""
+    document = deepcopy(document)
+    for schema in document["components"]["schemas"].values():
+        schema["additionalProperties"] = False
+    return document
 
 
 def next_url(response):

@@ -18,15 +18,16 @@ import sqlalchemy as sa
 from archives import documented
 from asserts import sound
 from flask import Flask
-from flask.testing import FlaskClient
 
-from posting import create_app
+from posting import create_app, testbed
 from posting.database import db
-from posting.models import User
 from posting.protocol.response_cache import CommitWatch
 
+pytest_plugins = ["pytester", "posting.testing"]
+
 POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
-PASSWORD = "a long walk by the sea"
+PASSWORD = testbed.PASSWORD
+os.environ["FLASK_SKIP_DOTENV"] = "1"  # servers and commands of tests have settings of their own
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,10 +50,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
                 terminalreporter.line(f"{lasted[report.nodeid]:6.1f} s  {test}\n          {figure}")
 
 
-class Client(FlaskClient):
-    """A test client that may be signed in; `user` is who it is."""
-
-    user: dict[str, Any]
+class Client(testbed.Client):
+    """A client with shorthands for what tests write."""
 
     def post_titled(self, title: str, **fields: Any) -> dict[str, Any]:
         response = self.post("/posts", json={"title": title, "content": "Some text."} | fields)
@@ -78,7 +77,7 @@ class Client(FlaskClient):
 def empty_database(folder: Path) -> Iterator[str]:
     """Yield the URL of an empty database: in `folder`, or on the server under test."""
     if not POSTGRES:
-        yield f"sqlite:///{folder / 'posting.db'}"
+        yield f"sqlite:///{folder / 'test.db'}"
         return
     name = f"posting_test_{secrets.token_hex(8)}"
     with psycopg.connect(POSTGRES, autocommit=True) as server:
@@ -119,13 +118,9 @@ def empty_url(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def session_app(database_url: str) -> Iterator[Flask]:
+def posting_database_url(database_url: str) -> str:
     upgrade(database_url)
-    app = create_app({"TESTING": True, "DATABASE_URL": database_url})
-    app.test_client_class = Client
-    yield app
-    with app.app_context():
-        db.engine.dispose()
+    return database_url
 
 
 def upgrade(database_url: str) -> None:
@@ -140,11 +135,15 @@ def upgrade(database_url: str) -> None:
 
 
 @pytest.fixture
-def app(session_app: Flask) -> Flask:
-    with session_app.app_context(), db.engine.begin() as connection:
-        for table in reversed(db.metadata.sorted_tables):
-            connection.execute(sa.delete(table))
-    return session_app
+def posting_app(posting_app: Flask) -> Flask:
+    """The plugin's app, with clients of ours."""
+    posting_app.test_client_class = Client
+    return posting_app
+
+
+@pytest.fixture
+def app(posting_app: Flask) -> Flask:
+    return posting_app
 
 
 @pytest.fixture
@@ -227,24 +226,13 @@ def flask(app: Flask) -> Callable[..., tuple[int, str]]:
 
 
 @pytest.fixture
-def sign_in(app: Flask) -> Callable[..., Client]:
-    """Sign up a user (unless the name is known) and return a client of theirs."""
-
-    def sign_in(username: str, **profile: Any) -> Client:
-        client = app.test_client()
-        credentials = {"username": username, "password": PASSWORD}
-        client.post("/signup", json=credentials | profile)
-        response = client.post("/signin", json=credentials)
-        assert response.status_code == 200, response.text
-        client.user = response.json
-        return client
-
-    return sign_in
+def sign_in(posting_sign_in: Callable[..., Client]) -> Callable[..., Client]:
+    return posting_sign_in
 
 
 @pytest.fixture
-def anonymous(app: Flask) -> Client:
-    return app.test_client()
+def anonymous(posting_client: Client) -> Client:
+    return posting_client
 
 
 @pytest.fixture
@@ -258,12 +246,8 @@ def bob(sign_in: Callable[..., Client]) -> Client:
 
 
 @pytest.fixture
-def moderator(app: Flask, sign_in: Callable[..., Client]) -> Client:
-    client = sign_in("morgan")
-    with app.app_context():
-        db.session.execute(sa.update(User).values(role="moderator").filter_by(username="morgan"))
-        db.session.commit()
-    return client
+def moderator(posting_moderator: Client) -> Client:
+    return posting_moderator
 
 
 @pytest.fixture

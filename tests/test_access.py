@@ -1,9 +1,11 @@
 """Every route and role: who gets which status. A route that is not listed here fails."""
 
+import re
 from io import BytesIO
 
 import pictures
 import pytest
+from asserts import faults
 from flask import Flask
 
 from posting.protocol.operations import Blueprint
@@ -50,6 +52,7 @@ MATRIX = {
     "GET /static/{file}": (200, 200, 200, 200),
     "GET /": (302, 302, 302, 302),
 }
+UNDOCUMENTED = {"GET /", "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
 NAMES = {
     "/posts/<nanoid:id>": "/posts/{post}",
     "/posts/<nanoid:id>/comments": "/posts/{post}/comments",
@@ -95,17 +98,61 @@ def url_of(alice, post):
     return url_of
 
 
+def body_of(operation):
+    if operation == "POST /posts/{post}/images":
+        return {"data": {"file": (BytesIO(pictures.png()), "a.png")}}
+    writes = operation.startswith(("PATCH", "POST"))
+    return {"json": BODIES.get(operation, {} if writes else None)}
+
+
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("operation", MATRIX)
 def test_access(operation, role, request, url_of):
     client = request.getfixturevalue(role)
     method, path = operation.split()
-    if operation == "POST /posts/{post}/images":
-        body = {"data": {"file": (BytesIO(pictures.png()), "a.png")}}
-    else:
-        body = {"json": BODIES.get(operation, {} if method in {"PATCH", "POST"} else None)}
-    with client.open(url_of(path), method=method, **body) as answer:
+    with client.open(url_of(path), method=method, **body_of(operation)) as answer:
         assert answer.status_code == MATRIX[operation][ROLES.index(role)]
+
+
+@pytest.mark.parametrize("operation", MATRIX)
+def test_an_unknown_query_name_is_refused(operation, alice, url_of):
+    method, path = operation.split()
+    url, expected = url_of(path), MATRIX[operation][ROLES.index("alice")]
+    query = f"{url}?unknown=1&another="
+    with alice.open(query, method=method, **body_of(operation)) as answer:
+        if operation in UNDOCUMENTED:
+            assert answer.status_code == expected
+            return
+        assert faults(answer) == {"unknown", "another"}
+    with alice.open(url, method=method, **body_of(operation)) as answer:
+        assert answer.status_code == expected  # the refused request changed nothing
+
+
+def test_a_query_without_names_is_no_other_url_of_the_same(anonymous, post):
+    for query in ("&", "&&"):
+        assert faults(anonymous.get(f"/posts/{post['id']}?{query}")) == {""}
+    assert anonymous.get(f"/posts/{post['id']}?").status_code == 200
+
+
+@pytest.mark.parametrize("operation", sorted(MATRIX.keys() - UNDOCUMENTED))
+def test_the_document_names_the_cookie_where_it_is_read(operation, app, alice, url_of, monkeypatch):
+    """Generated clients send it where `security` names it, and nowhere else."""
+    method, path = operation.split()
+    url, documented = url_of(path), alice.get("/openapi.json").json["paths"]
+    read = []
+
+    class Request(app.request_class):
+        @property
+        def cookies(self):
+            read.append(self.path)
+            return super().cookies
+
+    monkeypatch.setattr(app, "request_class", Request)
+    answer = alice.open(url, method=method, **body_of(operation))
+    assert answer.status_code == MATRIX[operation][ROLES.index("alice")]
+    security = documented[re.sub("{.*}", "{id}", path)][method.lower()]["security"]
+    assert bool(security) == bool(read)
+    assert ({} in security) == (bool(read) and MATRIX[operation][0] != 401)
 
 
 @pytest.mark.parametrize("operation", [name for name, row in MATRIX.items() if row[0] == 401])

@@ -1,11 +1,13 @@
 """What clients send that is no JSON, or more than JSON; the same at every endpoint with a body."""
 
+import json
 import re
 from io import BytesIO
 
 import pytest
 from asserts import faults, problem
 
+LARGEST = 5 * 2**18
 POST = '{"title": "On engines", "content": "Some text."%s}'
 
 # Each operation that takes JSON, and fields of it that hold free text.
@@ -193,9 +195,41 @@ def test_what_becomes_of_an_account_is_asked_strictly(alice, value):
     assert alice.get("/users/me").status_code == 200
 
 
+def test_an_object_with_more_names_than_any_schema_has_is_400(send):
+    """Each unknown name would be an error of its own in the answer."""
+    many = json.dumps({f"name{number}": 1 for number in range(51)})
+    for body in (many, f'{{"title": {many}}}'):
+        assert "more than 50 names" in problem(send(body), 400)["detail"]
+    few = json.dumps({f"name{number}": 1 for number in range(40)})
+    assert {f"/name{number}" for number in range(40)} <= faults(send(few))
+
+
+def test_a_long_name_is_cut_in_errors(anonymous):
+    body = json.dumps({"n" * 1_000_000: 1})
+    answer = anonymous.post("/signin", data=body, content_type="application/json")
+    assert "/" + "n" * 100 in faults(answer)
+
+
+def test_at_most_fifty_errors_are_listed(anonymous):
+    query = "&".join(f"name{number}=1" for number in range(1234))
+    *errors, last = problem(anonymous.get(f"/posts?{query}"), 422)["errors"]
+    assert len(errors) == 50
+    assert {error["detail"] for error in errors} == {"Unknown field."}
+    assert len({error["parameter"] for error in errors}) == 50
+    assert last == {"detail": "1,184 more errors are not listed."}
+
+
+def test_the_longest_content_may_be_written_in_escapes(alice):
+    content = "\N{GRINNING FACE}" * 100_000
+    body = json.dumps({"title": "\N{GRINNING FACE}" * 200, "content": content})
+    answer = alice.post("/posts", data=body, content_type="application/json")
+    assert answer.status_code == 201
+    assert answer.json["content"] == content
+
+
 def test_a_body_that_is_too_large_is_413(send):
-    body = b'{"title": "' + b"x" * 2**20 + b'"}'
-    problem(send(body), 413)
+    body = b'{"title": "' + b"x" * LARGEST + b'"}'
+    assert problem(send(body), 413)["detail"] == "The body may have at most 1,310,720 bytes."
 
 
 class Broken(BytesIO):
@@ -219,8 +253,9 @@ def test_a_body_in_chunks_is_read(send):
 
 
 def test_a_body_in_chunks_that_is_too_large_is_413(send):
-    for length, status in ((2**20, 400), (2**20 + 1, 413), (2**21, 413)):
-        problem(send(None, **chunked(BytesIO(b"x" * length))), status)
+    for length, status in ((LARGEST, 400), (LARGEST + 1, 413), (2**21, 413)):
+        told = problem(send(None, **chunked(BytesIO(b"x" * length))), status)
+        assert status == 400 or "1,310,720 bytes" in told["detail"]
 
 
 def test_a_body_that_breaks_off_is_400(send):
@@ -234,7 +269,7 @@ def test_the_largest_body_is_a_setting(make_app):
 
 
 def test_size_comes_before_type_and_type_before_form(alice):
-    large = b"{" * (2**20 + 1)
+    large = b"{" * (LARGEST + 1)
     problem(alice.post("/posts", data=large, content_type="text/plain"), 413)
     problem(alice.post("/posts", data=b"{", content_type="text/plain"), 415)
     problem(alice.post("/posts?x=1", data=b"{", content_type="application/json"), 400)

@@ -5,11 +5,10 @@ import sqlalchemy as sa
 from asserts import problem, sound
 from conftest import PASSWORD
 
-from posting import demo
+from posting import demo, imaging
 from posting.database import db
 from posting.models import Comment, Image, Post, User
 from posting.moments import now
-from posting.pictures import clean
 
 
 def test_a_moderator_is_made_and_unmade(flask, alice):
@@ -80,15 +79,53 @@ def test_the_demo_illustrates(flask, anonymous):
     assert len(shown) == 10
     for image in shown:
         answer = anonymous.get(f"/images/{image['id']}")
-        picture = clean(answer.data)
+        picture = imaging.reencode(answer.data, max_bytes=2**20)
         assert answer.content_type == image["media_type"] == picture.media_type
         assert (image["width"], image["height"]) == (picture.width, picture.height)
         assert image["size"] == len(answer.data)
 
 
 def test_the_demo_may_be_repeated(flask):
-    for _ in range(2):
-        assert flask("demo", "--posts", "1", "--users", "900", "--images", "0")[0] == 0
+    for force in ([], ["--force"]):
+        assert flask("demo", "--posts", "1", "--users", "900", "--images", "0", *force)[0] == 0
+
+
+@pytest.mark.parametrize("left", ["user", "post without author"])
+def test_the_demo_is_refused_where_there_is_something(flask, app, alice, post, left):
+    if left != "user":
+        alice.delete(f"/users/{alice.user['id']}")
+    code, output = flask("demo", "--posts", "1", "--images", "0")
+    assert code == 1
+    assert output.startswith("Error: The database holds users or posts, and the password")
+    assert "--force" in output
+    with app.app_context():
+        assert db.session.scalar(sa.select(sa.func.count(Post.id))) == 1
+
+
+def test_progress_is_lines_where_there_is_no_terminal(app, monkeypatch, empty_app, tmp_path):
+    monkeypatch.setattr("posting.progress.SECONDS_BETWEEN_LINES", 0)
+
+    def lines(*arguments, on=app):
+        result = on.test_cli_runner().invoke(args=arguments)
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout.count("\n") == 1
+        return [line for line in result.stderr.splitlines() if " of " in line]
+
+    posts = ("--posts", "3000", "--users", "1", "--comments", "0", "--images", "0")
+    assert lines("demo", *posts) == [
+        "Writing posts: 0 of 3,000",
+        "Writing posts: 1,000 of 3,000",
+        "Writing posts: 2,000 of 3,000",
+        "Writing posts: 3,000 of 3,000",
+    ]
+    exported = lines("export", str(tmp_path / "archive"))
+    assert (len(exported), exported[-1]) == (11, "Exporting: 3,001 of 3,001")
+    assert lines("import", str(tmp_path / "archive"), on=empty_app)[-1] == (
+        "Importing: 3,001 of 3,001"
+    )
+    monkeypatch.undo()
+    ends = ["Exporting: 0 of 3,001", "Exporting: 3,001 of 3,001"]
+    assert lines("export", str(tmp_path / "other")) == ends
 
 
 @pytest.mark.parametrize(

@@ -73,10 +73,71 @@ def test_a_value_that_does_not_parse_stops_the_start(monkeypatch, name, value):
         create_app(given)
 
 
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("sqlite://posting.db", "is missing a slash: use sqlite:///posting.db"),
+        ("sqlite://var/lib/posting.db", "is missing a slash: use sqlite:///posting.db"),
+        ("sqlite://localhost/posting.db", "is missing a slash: use sqlite:///posting.db"),
+        ("postgresql://u:p@h:port/d", "has a port that is not a number from 1 to 65535"),
+        ("postgresql://h:70000/d", "has a port that is not a number from 1 to 65535"),
+        ("postgresql://h:0/d", "has a port that is not a number from 1 to 65535"),
+        ("postgresql://u:secret/word@h/d", "has a port that is not a number from 1 to 65535"),
+        ("sqlite:posting.db", "must start with sqlite:/// or postgresql://"),
+    ],
+)
+def test_a_database_url_with_a_slip_is_refused(monkeypatch, url, rule):
+    monkeypatch.setenv("POSTING_DATABASE_URL", url)
+    with pytest.raises(config.StartError) as error:
+        create_app({"TESTING": True})
+    assert str(error.value).startswith(f"POSTING_DATABASE_URL {rule}")
+    assert "secret" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(config.StartError, match="another with POSTING_INSTANCE_PATH"):
+        create_app({"TESTING": True, "INSTANCE_PATH": str(tmp_path / "file" / "instance")})
+
+
 @pytest.mark.parametrize("name", ["PASWORD_MIN", "POSTING_PASSWORD_MIN", "database_url"])
 def test_an_unknown_name_stops_the_start(name):
     with pytest.raises(config.StartError, match=f"{name} is not a setting"):
         create_app(MEMORY | {name: "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("PASWORD_MIN", "did you mean POSTING_PASSWORD_MIN?"),
+        ("MAX_UPLOAD_BYTES", "did you mean POSTING_MAX_"),
+        ("PUBLICURL", "did you mean POSTING_PUBLIC_URL?"),
+        ("X", "the README lists them all."),
+        ("", "the README lists them all."),
+    ],
+)
+def test_a_misspelt_variable_stops_the_start(monkeypatch, name, advice):
+    monkeypatch.setenv(f"POSTING_{name}", "x")
+    with pytest.raises(config.StartError) as error:
+        create_app(MEMORY)
+    assert str(error.value).startswith(f"POSTING_{name} is not a setting; {advice}")
+
+
+def test_a_misspelt_name_is_corrected():
+    with pytest.raises(config.StartError, match="did you mean PASSWORD_MIN"):
+        create_app(MEMORY | {"PASWORD_MIN": 8})
+
+
+def test_variables_of_kubernetes_are_no_settings(monkeypatch):
+    for service in ("POSTING", "POSTING_POSTGRES"):
+        port = f"{service}_PORT_8000_TCP"
+        for name in (
+            *(f"{service}_SERVICE_HOST", f"{service}_SERVICE_PORT", f"{service}_SERVICE_PORT_HTTP"),
+            *(f"{service}_PORT", port, f"{port}_PROTO", f"{port}_PORT", f"{port}_ADDR"),
+        ):
+            monkeypatch.setenv(name, "tcp://10.0.0.1:8000")
+    create_app(MEMORY)
 
 
 def test_the_database_and_the_key_are_in_the_instance_folder(tmp_path):
@@ -134,7 +195,7 @@ def test_a_public_url_is_told_as_browsers_tell_it(url, meant):
 
 def test_a_driver_that_is_not_installed_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(config.StartError, match="pip install"):
+    with pytest.raises(config.StartError, match=r"POSTING_DATABASE_URL names .* pip install"):
         create_app(MEMORY | {"DATABASE_URL": "postgresql://h/d"})
 
 

@@ -37,6 +37,13 @@ def test_every_setting_has_its_row(setting):
         assert default == f"`{setting.default}`"
 
 
+def test_every_setting_of_the_server_has_its_row():
+    configuration = (ROOT / "deploy" / "gunicorn.conf.py").read_text()
+    names = re.findall(r'(?:whole_number|environ.get)\("([A-Z_]+)"', configuration)
+    assert {"BIND", "PORT", "WEB_CONCURRENCY", "MAX_REQUESTS"} <= set(names)
+    assert set(names) - {"POSTING_METRICS"} <= table_rows(README).keys()
+
+
 def test_no_setting_is_made_up():
     named = set(re.findall(r"POSTING_([A-Z_]+[A-Z])", " ".join(map(Path.read_text, DOCUMENTS))))
     assert named == {setting.name for setting in config.SETTINGS}
@@ -126,22 +133,25 @@ def test_the_image_is_made_as_the_docs_say():
     assert "make -C /opt/posting install" in operating
     unit = (ROOT / "deploy" / "posting.service").read_text()
     [command] = re.findall(r"^CMD (\[.*\])$", dockerfile, re.MULTILINE)
-    assert f"ExecStart=/opt/posting/{' '.join(json.loads(command))}\n" in unit
+    command = " ".join(json.loads(command))
+    assert f"ExecStart=/opt/posting/{command}\n" in unit
+    assert "EnvironmentFile=" not in unit  # the server reads .env as `flask` does
+    assert f"exec $(BIN)/{command.removeprefix('.venv/bin/')}\n" in (ROOT / "Makefile").read_text()
 
 
-def test_the_fixture_for_other_peoples_tests_works_as_written(tmp_path):
+def test_the_fixtures_for_other_peoples_tests_work_as_written(tmp_path):
     [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     (tmp_path / "test_example.py").write_text(example)
     environment = {name: value for name, value in os.environ.items() if "POSTING" not in name}
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path],
+        [*f"{sys.executable} -W error -m pytest -q -p posting.testing".split(), tmp_path],
         cwd=tmp_path,
         env=environment | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "1 passed" in result.stdout, result.stdout + result.stderr
+    assert "2 passed" in result.stdout, result.stdout + result.stderr
 
 
 def test_the_version_is_in_the_changelog():

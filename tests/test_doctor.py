@@ -1,6 +1,7 @@
 """`flask doctor`: it finds what is wrong, names the cure, and never fails itself."""
 
 import os
+import re
 import shutil
 from collections import namedtuple
 from contextlib import closing
@@ -16,7 +17,7 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting import create_app, database, doctor
 from posting.database import db, sqlite_file
-from posting.doctor import disk, postgres, schema
+from posting.doctor import disk, nginx, postgres, schema
 from posting.doctor import sqlite as sqlite_checks
 from posting.doctor.findings import Level, ok
 from posting.models import Post
@@ -31,18 +32,20 @@ GOOD = {
     "PROXY_HOPS": 1,
 }
 MIB = 2**20
+ROOT = Path(__file__).parent.parent
 Usage = namedtuple("Usage", "total used free")
 
 
 @pytest.fixture(autouse=True)
-def machine(monkeypatch):
-    """A machine with two cores and, unless a test says else, room on every disk."""
+def machine(monkeypatch, tmp_path):
+    """A machine with two cores and, unless a test says else, room on every disk, and no nginx."""
 
     def room(free, total=10_000 * MIB):
         usage = Usage(total, total - free, free)
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(nginx, "FOLDER", tmp_path / "nginx")
     room(5000 * MIB)
     return room
 
@@ -238,6 +241,53 @@ def test_a_large_disk_is_full_at_a_twentieth(healthy, machine):
 def test_room_for_uploads_is_looked_at(healthy, machine):
     machine(99 * MIB)
     assert any("little room for uploads" in what for _, what in troubles(healthy))
+
+
+class TestNginx:
+    @pytest.fixture
+    def site(self):
+        """Write the shipped site with another limit of bodies than it has."""
+        shipped = (ROOT / "deploy" / "nginx.conf").read_text()
+        folder = nginx.FOLDER / "sites-enabled"
+        folder.mkdir(parents=True)
+        (nginx.FOLDER / "nginx.conf").write_text("http { client_max_body_size 9m; }")
+
+        def write(limit, text=shipped):
+            text, count = re.subn(r"client_max_body_size \d+m;", limit, text)
+            assert count
+            (folder / "posting").write_text(text)
+
+        return write
+
+    @pytest.mark.parametrize("limit", ["client_max_body_size 6m;", "client_max_body_size 1G;", ""])
+    def test_a_limit_that_fits_is_well(self, healthy, site, limit):
+        site(limit)
+        assert troubles(healthy) == []
+        assert "nginx takes forms of 6,291,456 bytes" in [each.what for each in examine(healthy)]
+
+    @pytest.mark.parametrize(
+        ("limit", "found"),
+        [
+            ("client_max_body_size 6m;", "6,291,456"),
+            ("client_max_body_size 9000K ;", "9,216,000"),
+            ("# client_max_body_size 90m;", "9,437,184"),
+        ],
+    )
+    def test_a_limit_below_that_of_the_service_is_a_warning(self, make_app, site, limit, found):
+        site(limit)
+        app = make_app(**GOOD, MAX_IMAGE_BYTES=10 * MIB)
+        what = f"nginx refuses bodies over {found} bytes, and forms may have 11,534,336"
+        cure = trouble(app, "warning", what)
+        assert cure.startswith(f"Write client_max_body_size 11m; into {nginx.FOLDER}/sites-enabled")
+
+    def test_other_sites_are_none_of_ours(self, make_app, site):
+        site("", "server { client_max_body_size 1m; proxy_pass http://other; }")
+        assert troubles(make_app(**GOOD, MAX_IMAGE_BYTES=10 * MIB)) == []
+
+    def test_a_site_that_cannot_be_read_is_passed_over(self, healthy, site):
+        site("")
+        (nginx.FOLDER / "sites-enabled" / "away").symlink_to("/nowhere/at/all")
+        assert troubles(healthy) == []
 
 
 @on_sqlite

@@ -10,7 +10,8 @@ from asserts import faults, problem
 from conftest import POSTGRES
 
 from posting.database import db
-from posting.models import IMAGES_PER_POST, Comment, IdempotencyKey, Image, Post
+from posting.fields import IMAGES_PER_POST
+from posting.models import Comment, IdempotencyKey, Image, Post
 from posting.moments import now
 
 KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"

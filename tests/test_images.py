@@ -1,6 +1,7 @@
 """Images over HTTP."""
 
 from io import BytesIO
+from random import Random
 
 import pictures
 import pytest
@@ -8,8 +9,9 @@ import sqlalchemy as sa
 from asserts import faults, problem
 from PIL import Image as Pillow
 from urllib3.filepost import encode_multipart_formdata
+from werkzeug.sansio.multipart import MultipartDecoder
 
-from posting import pictures as cleaning
+from posting import imaging
 from posting.database import db
 from posting.models import Image, ImageData
 from posting.protocol.preconditions import client_has
@@ -169,12 +171,49 @@ class TestForms:
             + b"n" * 101
             + b"\r\n\r\nx\r\n--b--\r\n",
             b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n" * 21 + b"--b--\r\n",
+            b"--b\r\nContent-Disposition: form-data; name=a\r\n" + b"X: y\r\n" * 99_999,
         ],
-        ids=range(10),
+        ids=range(11),
     )
     def test_what_is_no_form_is_refused(self, alice, post, body):
         kind = "multipart/form-data; boundary=b"
         problem(alice.post(images_of(post), data=body, content_type=kind), 400)
+
+    def test_a_part_with_a_long_header_is_refused_early(self, alice, post, monkeypatch):
+        """The whole body in one header would keep the decoder busy for seconds."""
+        received = []
+        receive = MultipartDecoder.receive_data
+        monkeypatch.setattr(
+            MultipartDecoder,
+            "receive_data",
+            lambda decoder, data: received.append(data) or receive(decoder, data),
+        )
+        head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="'
+        kind = "multipart/form-data; boundary=b"
+        answer = alice.post(images_of(post), data=head + b"x" * 6_000_000, content_type=kind)
+        assert "8,192 bytes of headers" in problem(answer, 400)["detail"]
+        assert sum(map(len, received)) <= 2**17
+
+    def test_a_file_of_any_bytes_arrives_as_it_was_sent(self, alice, post, monkeypatch):
+        """Also where line breaks and parts of the boundary meet the edge of a chunk."""
+        arrived = []
+
+        def refuse(data, **_):
+            arrived.append(data)
+            raise imaging.ImageError("refused")
+
+        monkeypatch.setattr(imaging, "reencode", refuse)
+        chance = Random(1)
+        for length in range(2**16 - 120, 2**16 + 10, 7):
+            data = b"".join(
+                chance.choice([b"\r", b"\n", b"\r\n", b"\r\n--b", b"\r\n--", b"--b", b"x"])
+                for _ in range(length)
+            )[:length].replace(b"\r\n--bb", b"")
+            body = b'--bb\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+            body += data + b"\r\n--bb--\r\n"
+            kind = "multipart/form-data; boundary=bb"
+            assert faults(alice.post(images_of(post), data=body, content_type=kind)) == {"/file"}
+            assert arrived.pop() == data
 
     def test_nothing_is_no_form(self, alice, post):
         kind = "multipart/form-data; boundary=b"
@@ -207,19 +246,38 @@ class TestForms:
         assert answer.status_code == 201, answer.text
         assert answer.json["alt"] == "ß\r\n--c"
 
+    @pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=b"])
+    def test_size_comes_before_form_in_chunks_too(self, alice, post, kind):
+        environ = {"wsgi.input": BytesIO(b"x" * 7_000_000), "wsgi.input_terminated": True}
+        headers = {"Transfer-Encoding": "chunked"}
+        options = {"environ_overrides": environ, "headers": headers, "content_type": kind}
+        problem(alice.post(images_of(post), **options), 413)
+
     def test_sizes_are_limited(self, make_app, app, alice, post):
-        for length in (5 * 2**20 + 1, 6 * 2**20):
+        for length, limit in (
+            (5 * 2**20 + 1, "A file may have at most 5,242,880 bytes."),
+            (6 * 2**20, "The body may have at most 6,291,456 bytes."),
+        ):
             body, kind = encode_multipart_formdata({"file": ("a.png", b"x" * length)})
-            problem(alice.post(images_of(post), data=body, content_type=kind), 413)
-        other = make_app(MAX_IMAGE_BYTES=2000, MAX_UPLOAD_BYTES=4000).test_client()
+            answer = alice.post(images_of(post), data=body, content_type=kind)
+            assert problem(answer, 413)["detail"] == limit
+        other = make_app(MAX_IMAGE_BYTES=2000).test_client()
         other.set_cookie("session", alice.get_cookie("session").value)
         noise = pictures.encoded(Pillow.effect_noise((48, 48), 60), "PNG")
         assert 2000 < len(noise) < 4000
         problem(other.post(images_of(post), data=form(noise)), 413)
         assert other.post(images_of(post), data=form()).status_code == 201
-        answer = other.post(images_of(post), data=form(alt="x" * 4000))
-        problem(answer, 413)
+        body, kind = encode_multipart_formdata({"alt": "x" * (2**20 + 2000)})
+        problem(other.post(images_of(post), data=body, content_type=kind), 413)
         assert stored(app) == [1, 1]
+
+    def test_one_setting_admits_larger_images(self, make_app, alice, post):
+        other = make_app(MAX_IMAGE_BYTES=8 * 2**20).test_client()
+        other.set_cookie("session", alice.get_cookie("session").value)
+        large = pictures.png() + b"x" * 7 * 2**20
+        body, kind = encode_multipart_formdata({"file": ("a.png", large)})
+        answer = other.post(images_of(post), data=body, content_type=kind)
+        assert answer.status_code == 201
 
 
 class TestDescribing:
@@ -295,24 +353,112 @@ def test_urls_are_those_of_the_public_url(make_app, alice, post, image):
 
 
 def test_too_many_at_once_are_told_to_come_back(alice, post, monkeypatch):
-    while cleaning._queue.acquire(blocking=False):
+    while imaging._queue.acquire(blocking=False):
         pass
     try:
         answer = alice.post(images_of(post), data=form())
     finally:
-        for _ in range(cleaning.MOST_WAITING):
-            cleaning._queue.release()
+        for _ in range(imaging.MAX_WAITING):
+            imaging._queue.release()
     assert problem(answer, 503)
     assert answer.headers["Retry-After"] == "2"
     assert alice.post(images_of(post), data=form()).status_code == 201
 
 
-def test_no_lock_is_held_while_a_picture_is_decoded(app, alice, post, monkeypatch):
-    def slow(data):
-        assert alice.patch(f"/posts/{post['id']}", json={"title": "Meanwhile"}).status_code == 200
-        return real(data)
+def test_no_lock_is_held_while_an_image_is_decoded(alice, post, during_decoding):
+    path = f"/posts/{post['id']}"
+    during_decoding(lambda: alice.patch(path, json={"title": "Meanwhile"}))
+    assert alice.post(images_of(post), data=form()).status_code == 201
+    assert alice.get(path).json["title"] == "Meanwhile"
 
-    real = cleaning._clean
-    monkeypatch.setattr(cleaning, "_clean", slow)
-    alice.illustrate(post)
-    assert alice.get(f"/posts/{post['id']}").json["title"] == "Meanwhile"
+
+@pytest.fixture
+def during_decoding(monkeypatch):
+    """Do something while an image is decoded."""
+
+    def do(action):
+        def decode(data, *, max_bytes):
+            action()
+            return reencode(data, max_bytes=max_bytes)
+
+        monkeypatch.setattr(imaging, "reencode", decode)
+
+    reencode = imaging.reencode
+    return do
+
+
+def test_an_upload_that_finds_no_room_is_not_counted(make_app, alice, post, monkeypatch):
+    def refuse(*_, **__):
+        raise imaging.BusyError
+
+    client = make_app(RATE_LIMITS="on", LIMIT_IMAGES="2/hour").test_client()
+    client.set_cookie("session", alice.get_cookie("session").value)
+    with monkeypatch.context() as patch:
+        patch.setattr(imaging, "reencode", refuse)
+        for _ in range(4):
+            problem(client.post(images_of(post), data=form()), 503)
+    assert client.post(images_of(post), data=form()).status_code == 201
+
+
+class TestChecksBeforeDecoding:
+    """Decoding costs seconds, so it comes after every check that can refuse the upload."""
+
+    @pytest.fixture(autouse=True)
+    def undecoded(self, monkeypatch):
+        def decode(data, *, max_bytes):
+            raise AssertionError("decoded")
+
+        monkeypatch.setattr(imaging, "reencode", decode)
+
+    def test_of_the_post(self, bob, post):
+        problem(bob.post(images_of(post), data=form()), 403)
+        problem(bob.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
+
+    def test_of_its_number_of_images(self, app, alice, post):
+        row = {"post_id": post["id"], "media_type": "image/png", "width": 1, "height": 1, "size": 1}
+        with app.app_context():
+            for number in range(10):
+                image = Image(**row)
+                db.session.add(image)
+                db.session.flush()
+                db.session.add(ImageData(image_id=image.id, data=bytes([number])))
+            db.session.commit()
+        assert faults(alice.post(images_of(post), data=form())) == {"/file"}
+
+    def test_and_of_the_limit_which_every_attempt_counts(self, make_app, alice, post):
+        client = make_app(RATE_LIMITS="on", LIMIT_IMAGES="2/hour").test_client()
+        client.set_cookie("session", alice.get_cookie("session").value)
+        for _ in range(2):
+            problem(client.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
+        problem(client.post(images_of(post), data=form()), 429)
+
+
+class TestChecksAfterDecoding:
+    """What was true before may not be true any more."""
+
+    @pytest.fixture
+    def other(self, app, alice):
+        """Alice's session in another client."""
+        client = app.test_client()
+        client.set_cookie("session", alice.get_cookie("session").value)
+        return client
+
+    def assert_refused(self, alice, post, status):
+        problem(alice.post(images_of(post), data=form()), status)
+        assert stored(alice.application) == [0, 0]
+
+    def test_a_suspended_user(self, flask, alice, post, during_decoding):
+        during_decoding(lambda: flask("users", "suspend", "alice"))
+        self.assert_refused(alice, post, 401)
+
+    def test_an_ended_session(self, alice, other, post, during_decoding):
+        during_decoding(lambda: other.post("/signout"))
+        self.assert_refused(alice, post, 401)
+
+    def test_a_deleted_account(self, alice, other, post, during_decoding):
+        during_decoding(lambda: other.delete(f"/users/{alice.user['id']}"))
+        self.assert_refused(alice, post, 401)
+
+    def test_a_deleted_post(self, alice, other, post, during_decoding):
+        during_decoding(lambda: other.delete(f"/posts/{post['id']}"))
+        self.assert_refused(alice, post, 404)

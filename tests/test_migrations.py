@@ -206,7 +206,9 @@ def alike(found, others):
 
 def test_upgrading_twice_is_upgrading_once(flask):
     flask("db", "upgrade")
-    assert "Running upgrade" not in flask("db", "upgrade").stderr
+    again = flask("db", "upgrade")
+    assert "Running upgrade" not in again.stderr
+    assert again.stdout == f"The database schema is up to date ({newest()}).\n"
 
 
 def test_a_rebuilt_parent_keeps_its_children(migrated):
@@ -295,9 +297,17 @@ class TestStart:
         result = start("wsgi.py", POSTING_DATABASE_URL=f"sqlite:///{file}")
         self.stopped(result, "not a database", str(file))
 
+    def test_a_missing_folder_is_named(self, start, tmp_path):
+        folder = tmp_path / "nowhere"
+        url = f"sqlite:///{folder}/posting.db"
+        told = f"There is no folder {folder} for the database."
+        self.stopped(start("wsgi.py", POSTING_DATABASE_URL=url), told, "POSTING_DATABASE_URL")
+        upgrade = start("-m", "flask", "db", "upgrade", POSTING_DATABASE_URL=url)
+        assert (upgrade.returncode, upgrade.stderr.count("\n")) == (1, 1)
+        assert upgrade.stderr.startswith(f"Error: {told}")
+
     def test_a_wrong_number_for_gunicorn_is_told(self, start):
-        arguments = ("-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "wsgi:app")
-        result = start(*arguments, MAX_REQUESTS="many")
+        result = start("deploy/serve.py", MAX_REQUESTS="many")
         self.stopped(result, "MAX_REQUESTS must be a whole number", "'many'")
 
     def test_a_wrong_setting_is_told(self, start):
@@ -305,8 +315,7 @@ class TestStart:
         self.stopped(result, "POSTING_PROXY_HOPS", "'many'")
 
     def test_gunicorn_gives_up_at_once(self, start):
-        arguments = ("-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "wsgi:app")
-        result = start(*arguments, POSTING_PASSWORD_MIN="3", PORT="0")
+        result = start("deploy/serve.py", POSTING_PASSWORD_MIN="3", PORT="0")
         assert result.returncode != 0
         assert "posting: POSTING_PASSWORD_MIN must be" in result.stderr
         assert "Traceback" not in result.stderr

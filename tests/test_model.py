@@ -21,7 +21,8 @@ from hypothesis.stateful import (
 )
 
 from posting.database import db
-from posting.models import IMAGES_PER_POST, User
+from posting.fields import IMAGES_PER_POST
+from posting.models import User
 
 RUNS = int(os.environ.get("FUZZ_CASES", "200"))
 STEPS = 50

@@ -4,6 +4,9 @@ import pytest
 from asserts import problem
 from conftest import PASSWORD
 
+from posting.database import db
+from posting.models import User
+
 CREDENTIALS = {"username": "alice", "password": PASSWORD}
 
 
@@ -70,13 +73,12 @@ class TestLog:
             f"/posts/{post['id']}",
         ):
             assert moderator.delete(path).status_code == 204
-        by, whose = f"morgan ({moderator.user['id']})", f"of {alice.user['id']}"
         assert acts() == [
-            f"{by} deleted post {post['id']} {whose}",
-            f"{by} deleted image {image['id']} {whose}",
-            f"{by} deleted comment {comment['id']} {whose}",
+            f"morgan deleted post {post['id']} of alice",
+            f"morgan deleted image {image['id']} of alice",
+            f"morgan deleted comment {comment['id']} of alice",
         ]
-        assert acts("--limit", "1") == [f"{by} deleted post {post['id']} {whose}"]
+        assert acts("--limit", "1") == [f"morgan deleted post {post['id']} of alice"]
 
     def test_it_does_not_hold_what_one_deletes_oneself(self, acts, alice, moderator, post):
         own = moderator.post_titled("On mills")
@@ -94,7 +96,20 @@ class TestLog:
             flask("users", command, "alice")
         flask("users", "reset-password", "alice", input="quite another one\n")
         done = ("password reset", "demoted", "restored", "suspended", "promoted")
-        assert acts() == [f"operator {act} user {alice.user['id']}" for act in done]
+        assert acts() == [f"operator {act} user alice" for act in done]
+
+    def test_names_are_those_of_today(self, acts, flask, alice, moderator, post):
+        moderator.delete(f"/posts/{post['id']}")
+        flask("users", "suspend", "alice")
+        for client, name in ((alice, "alicia"), (moderator, "morgana")):
+            with client.application.app_context():
+                user = db.session.get(User, client.user["id"])
+                user.username = name
+                db.session.commit()
+        assert acts() == [
+            "operator suspended user alicia",
+            f"morgana deleted post {post['id']} of alicia",
+        ]
 
     def test_it_outlives_those_whom_it_names(self, acts, alice, moderator, post):
         moderator.delete(f"/posts/{post['id']}")
@@ -102,6 +117,15 @@ class TestLog:
             assert client.delete(f"/users/{client.user['id']}").status_code == 204
         by = f"morgan ({moderator.user['id']})"
         assert acts() == [f"{by} deleted post {post['id']} of {alice.user['id']}"]
+
+    def test_who_else_it_names_is_still_named(self, acts, flask, alice, moderator, post):
+        flask("users", "promote", "alice")
+        moderator.delete(f"/posts/{post['id']}")
+        alice.delete(f"/users/{alice.user['id']}")
+        assert acts() == [
+            f"morgan deleted post {post['id']} of {alice.user['id']}",
+            f"operator promoted user {alice.user['id']}",
+        ]
 
     def test_moments_come_first(self, flask, moderator, post):
         moderator.delete(f"/posts/{post['id']}")

@@ -72,6 +72,28 @@ def test_an_invalid_post_is_refused_whole(alice, anonymous, body, wrong):
     assert anonymous.get("/posts").json == []
 
 
+INVISIBLE = "\ufeff\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064"
+
+
+@pytest.mark.parametrize("text", [*INVISIBLE, INVISIBLE, f" {INVISIBLE}\t", " ", "\u3000\xa0"])
+def test_what_shows_nothing_is_blank(alice, post, text):
+    for name in ("title", "content"):
+        body = {"title": "x", "content": "x"} | {name: text}
+        answer = problem(alice.post("/posts", json=body), 422)
+        assert answer["errors"] == [{"detail": "Must not be blank.", "pointer": f"/{name}"}]
+    answer = problem(alice.post(f"{path(post)}/comments", json={"content": text}), 422)
+    assert answer["errors"] == [{"detail": "Must not be blank.", "pointer": "/content"}]
+    assert alice.post_titled(f"{text}x{text}")["title"] == f"{text}x{text}"
+
+
+def test_empty_text_has_one_error(alice):
+    answer = problem(alice.post("/posts", json={"title": "", "content": ""}), 422)
+    assert answer["errors"] == [
+        {"detail": "Length must be between 1 and 200.", "pointer": "/title"},
+        {"detail": "Length must be between 1 and 100000.", "pointer": "/content"},
+    ]
+
+
 def test_an_edit_changes_what_it_names(alice, anonymous, post):
     edited = alice.patch(path(post), json={"title": "On looms"})
 

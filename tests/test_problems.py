@@ -154,6 +154,13 @@ class TestHosts:
             ("example.org:8443", 200),
             ("localhost:8000", 200),
             ("127.0.0.1", 200),
+            ("[::1]", 200),
+            ("[::1]:8000", 200),
+            ("EXAMPLE.org", 200),
+            ("LocalHost:8000", 200),
+            ("[::2]", 400),
+            ("[::1", 400),
+            ("example.org:", 400),
             ("evil.example", 400),
             ("example.org.evil.example", 400),
             ("", 400),
@@ -165,6 +172,8 @@ class TestHosts:
         assert answer.status_code == status
         if status == 400:
             problem(answer, 400)
+            problem(client.get("/nothing", headers={"Host": host}), 400)
+            problem(client.post("/signin", json={}, headers={"Host": host}), 400)
 
     def test_forwarded_headers_are_ignored_without_proxies(self, alice):
         forged = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Prefix": "/evil"}

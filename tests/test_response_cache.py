@@ -12,7 +12,7 @@ from posting.blueprints import posts
 from posting.database import db, select
 from posting.models import Post
 from posting.protocol import response_cache
-from posting.protocol.response_cache import CommitWatch, ResponseCache
+from posting.protocol.response_cache import EXTENSION, CommitWatch
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres is asked each time")
 
@@ -21,13 +21,14 @@ pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres is asked each t
 def asked(app, monkeypatch):
     """The paths for which the app was asked since the list was last cleared."""
     paths = []
-    answer = app.wsgi_app._answer
+    cache = app.extensions[EXTENSION]
+    answer = cache._answer
 
     def note(environ, start_response):
         paths.append(environ["PATH_INFO"])
         return answer(environ, start_response)
 
-    monkeypatch.setattr(app.wsgi_app, "_answer", note)
+    monkeypatch.setattr(cache, "_answer", note)
     return paths
 
 
@@ -100,7 +101,7 @@ def test_who_has_it_is_told_so(anonymous, asked, post, form):
 
 def test_who_asks_first_and_has_it_is_told_so_too(anonymous, asked, post):
     tag = anonymous.get("/posts").headers["ETag"]
-    anonymous.application.wsgi_app._kept.clear()
+    anonymous.application.extensions[EXTENSION]._kept.clear()
     for _ in range(2):
         asked.clear()
         assert anonymous.get("/posts", headers={"If-None-Match": tag}).status_code == 304
@@ -139,7 +140,7 @@ def test_it_takes_no_more_room_than_it_may(app, anonymous, alice, monkeypatch):
     monkeypatch.setattr(response_cache, "MOST_BYTES", 50_000)
     for post in posts:
         anonymous.get(f"/posts/{post['id']}")
-    cache = app.wsgi_app
+    cache = app.extensions[EXTENSION]
     kept = [key[3] for key in cache._kept]
     assert kept == [f"/posts/{post['id']}" for post in posts[-3:]]
     assert cache._bytes == sum(len(k.body) + response_cache.OVERHEAD for k in cache._kept.values())
@@ -176,7 +177,7 @@ def test_a_database_that_is_gone_is_no_error(tmp_path):
 
 
 def test_it_can_be_switched_off(make_app):
-    assert isinstance(make_app().wsgi_app, ResponseCache)
-    assert not isinstance(make_app(RESPONSE_CACHE="off").wsgi_app, ResponseCache)
+    assert EXTENSION in make_app().extensions
+    assert EXTENSION not in make_app(RESPONSE_CACHE="off").extensions
     in_memory = create_app({"TESTING": True, "DATABASE_URL": "sqlite://"})
-    assert not isinstance(in_memory.wsgi_app, ResponseCache)
+    assert EXTENSION not in in_memory.extensions

@@ -247,6 +247,14 @@ class TestExpiry:
         problem(alice.get("/users/me"), 401)
         assert len(newest.get("/sessions").json) == SESSIONS_PER_USER
 
+    def test_the_new_session_survives_a_clock_that_was_set_back(self, app, sign_in):
+        for _ in range(SESSIONS_PER_USER):
+            sign_in("alice")
+        age(app, created_at=now() + timedelta(hours=1))
+        newer, newest = sign_in("alice"), sign_in("alice")
+        assert len(newest.get("/sessions").json) == SESSIONS_PER_USER
+        assert newer.get("/users/me").status_code == 200
+
 
 class TestSessions:
     def test_own_sessions_are_listed(self, app, alice, bob, sign_in):

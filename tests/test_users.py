@@ -1,10 +1,13 @@
 """Accounts over HTTP."""
 
+import random
+
 import pytest
+import sqlalchemy as sa
 from asserts import faults, problem
 from conftest import PASSWORD
 
-from posting import sessions
+from posting import deletion, sessions
 
 NEW_PASSWORD = "another walk by the sea"
 
@@ -199,3 +202,75 @@ class TestDelete:
             problem(other.delete(path(alice)), 403)
         problem(bob.delete("/users/" + "a" * 21), 404)
         assert alice.get("/users/me").json == alice.user
+
+
+class TestDeleteMuch:
+    """Very many posts and comments go in several transactions, between which others write."""
+
+    @pytest.fixture(autouse=True)
+    def small_steps(self, monkeypatch):
+        monkeypatch.setattr(deletion, "COMMENTS_AT_ONCE", 3)
+        monkeypatch.setattr(deletion, "POSTS_AT_ONCE", 2)
+
+    @pytest.fixture
+    def between_steps(self, monkeypatch):
+        def do(action):
+            monkeypatch.setattr(deletion, "sleep", lambda _seconds: action())
+
+        return do
+
+    @pytest.fixture(params=range(4))
+    def chance(self, request):
+        return random.Random(request.param)
+
+    @pytest.mark.usefixtures("stays_sound")
+    @pytest.mark.parametrize("content", ["keep", "delete"])
+    def test_it_all_goes(self, alice, bob, between_steps, content, chance):
+        posts = [chance.choice([alice, bob]).post_titled("x") for _ in range(8)]
+        comments = {post["id"]: [None] for post in posts}
+        for number in range(60):
+            post = chance.choice(posts)
+            parent = chance.choice(comments[post["id"]][-3:])
+            client = chance.choice([alice, alice, bob])
+            said = client.comment_on(post, str(number), parent_id=parent)
+            comments[post["id"]].append(said["id"])
+        answers = []
+        between_steps(lambda: answers.append(bob.patch(path(bob), json={"bio": "x"}).status_code))
+
+        assert alice.delete(f"{path(alice)}?content={content}").status_code == 204
+
+        assert len(answers) >= 10
+        assert set(answers) == {200}
+        left = bob.get("/posts?limit=100").json
+        by_bob = [post for post in posts if post["author"]["username"] == "bob"]
+        assert len(left) == len(posts if content == "keep" else by_bob)
+        shown = [
+            comment
+            for post in left
+            for comment in bob.get(f"/posts/{post['id']}/comments?limit=100").json
+        ]
+        assert {item["author"] and item["author"]["username"] for item in left + shown} <= {
+            "bob",
+            None,
+        }
+        live = [comment for comment in shown if not comment["deleted"]]
+        if content == "keep":
+            assert len(shown) == len(live) == 60
+        else:
+            assert {comment["author"]["username"] for comment in live} == {"bob"}
+
+    def test_one_that_was_cut_off_is_sent_again(self, alice, anonymous, between_steps):
+        post = alice.post_titled("x")
+        for _ in range(10):
+            alice.comment_on(post, "x")
+
+        def fail():
+            raise sa.exc.OperationalError("", {}, Exception("away"))
+
+        between_steps(fail)
+        problem(alice.delete(f"{path(alice)}?content=delete"), 503)
+        assert anonymous.get(f"/posts/{post['id']}").json["comment_count"] == 7
+        between_steps(lambda: None)
+        assert alice.delete(f"{path(alice)}?content=delete").status_code == 204
+        problem(alice.get("/users/me"), 401)
+        assert anonymous.get("/posts").json == []

@@ -15,23 +15,46 @@ from posting.protocol.operations import Blueprint, public
 from posting.protocol.problems import NotSignedIn
 from posting.protocol.rate_limits import Limit, charge, limited
 from posting.protocol.urls import external_url
-from posting.sessions import ADDRESS_LIMIT, current_user, signed_in, user_id
+from posting.sessions import (
+    ADDRESS_LIMIT,
+    UsernameTaken,
+    current_user,
+    ends_session,
+    signed_in,
+    user_id,
+)
 
 SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP")
 
 auth = Blueprint("auth", __name__, description="Accounts begin here, sessions begin and end here")
 
 
+class SignUpClosed(Forbidden):
+    description = "Sign-up is closed here."
+
+
+class WrongCredentials(NotSignedIn):
+    description = "The username or the password is wrong."
+
+
+class AccountSuspended(Forbidden):
+    description = "This account is suspended."
+
+
+class NoSuchSession(NotFound):
+    description = "There is no such session."
+
+
 @auth.post("/signup")
 @public
 @limited(SIGNUP_LIMIT, address)
 @auth.arguments(schemas.SignUp)
-@auth.answers(409)
+@auth.answers(SignUpClosed, UsernameTaken)
 @auth.response(201, schemas.User)
 def sign_up(fields: dict[str, Any]) -> Any:
     """Open an account. This opens no session: sign in next."""
     if current_app.config["SIGNUP"] == "closed":
-        raise Forbidden("Sign-up is closed here.")
+        raise SignUpClosed
     charge((SIGNUP_LIMIT, address()))
     db.session.commit()  # hashing takes long: no transaction meanwhile
     user = User(password_hash=sessions.hash_password(fields.pop("password")), **fields)
@@ -43,10 +66,10 @@ def sign_up(fields: dict[str, Any]) -> Any:
 
 
 @auth.post("/signin")
-@public
+@ends_session
 @limited(ADDRESS_LIMIT, address)
 @auth.arguments(schemas.Credentials)
-@auth.answers(401)
+@auth.answers(WrongCredentials, AccountSuspended)
 @auth.response(200, schemas.User, headers={"Set-Cookie": "Set-Cookie"})
 def sign_in(credentials: dict[str, str]) -> Any:
     """Open a session; one that is presented ends."""
@@ -56,11 +79,11 @@ def sign_in(credentials: dict[str, str]) -> Any:
     db.session.commit()
     if not sessions.try_password(user, username, password) or user is None:  # None never matches
         audit.note("sign-in-failed", user=user.id if user else None)
-        raise NotSignedIn("The username or the password is wrong.")
+        raise WrongCredentials
     renewed = sessions.renewed_hash(user, password)
     sessions.lock_account(user).password_hash = renewed
     if user.suspended_at:
-        raise Forbidden("This account is suspended.")
+        raise AccountSuspended
     token = sessions.open_session(user)
     db.session.commit()
     audit.note("sign-in", user=user.id)
@@ -68,7 +91,7 @@ def sign_in(credentials: dict[str, str]) -> Any:
 
 
 @auth.post("/signout")
-@public
+@ends_session
 @auth.response(204, headers={"Set-Cookie": "Set-Cookie"})
 def sign_out() -> Any:
     """End the session that is presented, if any."""
@@ -91,13 +114,13 @@ def list_sessions() -> Any:
 
 @auth.delete("/sessions/<nanoid:id>")
 @signed_in
-@auth.answers(404, 422)
+@auth.answers(NoSuchSession)
 @auth.response(204)
 def delete_session(id: str) -> Any:
     """End a session of one's own."""
     own = sa.delete(Session).where(Session.id == id, Session.user_id == user_id())
     if not db.session.execute(own.returning(Session.id)).all():
-        raise NotFound("There is no such session.")
+        raise NoSuchSession
     db.session.commit()
     audit.note("sign-out")
     return (None, sessions.cookie(None)) if id == current_user().session_id else None

@@ -22,10 +22,18 @@ LIMIT = Limit("comments", "LIMIT_COMMENTS")
 comments = Blueprint("comments", __name__, description="What the community says to it")
 
 
+class CommentEditForbidden(Forbidden):
+    description = "Only its author may edit a comment."
+
+
+class CommentDeletionForbidden(Forbidden):
+    description = "Only its author or a moderator may delete a comment."
+
+
 @comments.get("/posts/<nanoid:id>/comments")
 @public
 @comments.arguments(schemas.CommentsQuery, location="query")
-@comments.answers(404)
+@comments.answers(locked.NoSuchPost)
 @comments.response(200, schemas.Comment(many=True), headers={"Link": "Link"})
 def list_comments(query: dict[str, Any], id: str) -> Any:
     """List the comments on a post, the oldest first: a parent always comes before its replies."""
@@ -41,13 +49,13 @@ def list_comments(query: dict[str, Any], id: str) -> Any:
 @comments.arguments(schemas.CommentInput)
 @comments.arguments(IdempotencyKey, location="headers")
 @idempotent
-@comments.answers(404)
+@comments.answers(locked.NoSuchPost)
 @comments.response(201, schemas.Comment, headers={"ETag": "ETag"})
 def create_comment(fields: dict[str, Any], id: str) -> Any:
     """Comment on a post, or reply to a comment on it."""
     hold_account()
     locked.post(id)
-    moment = Comment.moment_of_reply(_parent(fields["parent_id"], id))
+    moment = Comment.moment_of_reply(_parent(fields.get("parent_id"), id))
     comment_id = insert(Comment, post_id=id, author_id=user_id(), created_at=moment, **fields)
     db.session.execute(Post.count_comment(id))
     charge((LIMIT, user_id()))
@@ -57,7 +65,7 @@ def create_comment(fields: dict[str, Any], id: str) -> Any:
 
 @comments.get("/comments/<nanoid:id>")
 @public
-@comments.answers(404, 422)
+@comments.answers(locked.NoSuchComment)
 @comments.response(200, schemas.Comment)
 def get_comment(id: str) -> Any:
     """Read a comment."""
@@ -68,13 +76,13 @@ def get_comment(id: str) -> Any:
 @signed_in
 @comments.arguments(schemas.CommentChange(partial=True))
 @comments.arguments(IfMatch, location="headers")
-@comments.answers(403, 404)
+@comments.answers(CommentEditForbidden, locked.NoSuchComment)
 @comments.response(200, schemas.Comment, headers={"ETag": "ETag"})
 def edit_comment(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
     """Edit a comment of one's own."""
     comment = locked.comment(id)
     if not comment.editable_by(current_user()):
-        raise Forbidden("Only its author may edit a comment.")
+        raise CommentEditForbidden
     require_match(condition, comment.version)
     comment.assign(changes)
     db.session.flush()
@@ -86,7 +94,7 @@ def edit_comment(changes: dict[str, Any], condition: dict[str, str], id: str) ->
 @comments.delete("/comments/<nanoid:id>")
 @signed_in
 @comments.arguments(IfMatch, location="headers")
-@comments.answers(403, 404, 422)
+@comments.answers(CommentDeletionForbidden, locked.NoSuchComment)
 @comments.response(204)
 def delete_comment(condition: dict[str, str], id: str) -> Any:
     """Delete a comment of one's own, or any comment as a moderator.
@@ -95,10 +103,10 @@ def delete_comment(condition: dict[str, str], id: str) -> Any:
     """
     comment = locked.comment(id)
     if not comment.deletable_by(current_user()):
-        raise Forbidden("Only its author or a moderator may delete a comment.")
+        raise CommentDeletionForbidden
     require_match(condition, comment.version)
     moderation.record_deletion("comment", id, comment.author_id)
-    deletion.delete_comments(Comment.id == id)
+    deletion.delete_comments([id])
     db.session.commit()
 
 

@@ -3,17 +3,18 @@
 from typing import Any
 
 import sqlalchemy as sa
-from flask import Response
+from flask import Response, current_app
 from werkzeug.exceptions import Forbidden, ServiceUnavailable
 
-from posting import locked, moderation, pictures, schemas
+from posting import imaging, locked, moderation, schemas
 from posting.database import db, select
-from posting.models import IMAGES_PER_POST, Image, ImageData
+from posting.fields import IMAGES_PER_POST
+from posting.models import Image, ImageData
 from posting.protocol.idempotency import IdempotencyKey, idempotent
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.preconditions import client_has, immutable
 from posting.protocol.problems import InvalidInput
-from posting.protocol.rate_limits import Limit, charge, limited
+from posting.protocol.rate_limits import Charge, Limit, charge, give_back, limited
 from posting.protocol.urls import with_url
 from posting.sessions import current_user, hold_account, signed_in, user_id
 
@@ -25,33 +26,47 @@ images = Blueprint("images", __name__, description="What a post shows")
 PICTURE_POLICY = {"Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
+class ImageUploadForbidden(Forbidden):
+    description = "Only its author may add images to a post."
+
+
+class ImageEditForbidden(Forbidden):
+    description = "Only the author of its post may edit an image."
+
+
+class ImageDeletionForbidden(Forbidden):
+    description = "Only the author of its post or a moderator may delete an image."
+
+
 @images.post("/posts/<nanoid:id>/images")
 @signed_in
 @limited(LIMIT, user_id)
 @images.arguments(schemas.ImageUpload, location="files")
 @images.arguments(IdempotencyKey, location="headers")
 @idempotent
-@images.answers(403, 404)
+@images.answers(ImageUploadForbidden, locked.NoSuchPost)
 @images.response(201, schemas.Image)
 def create_image(form: dict[str, Any], id: str) -> Any:
-    """Add an image to a post of one's own: a PNG, JPEG, WebP or GIF of at most 25 megapixels.
+    """Add an image to a post of one's own: a PNG, JPEG, WebP or GIF.
 
-    It is encoded anew: upright, without metadata; animations are kept.
+    It has at most 25 megapixels and 16,384 pixels on a side; a post has at most ten images. An
+    animation has at most 1,000 frames, 9 megapixels in one of them and 40 in all. The image is
+    encoded again, upright and without metadata; animations are kept.
     """
-    picture = _cleaned(form["file"])
-    hold_account()
-    if not locked.post(id).editable_by(current_user()):
-        raise Forbidden("Only its author may add images to a post.")
-    _require_room(id)
+    charges = charge((LIMIT, user_id()))  # each attempt, because decoding is what costs
+    db.session.commit()
+    _lock_post_with_space(id)
+    db.session.commit()  # decoding takes seconds: hold no transaction meanwhile
+    picture = _reencode(form["file"], charges)
+    _lock_post_with_space(id)
     image = _add(picture, post_id=id, alt=form.get("alt"))
-    charge((LIMIT, user_id()))
     shown = _shown(image.id)
     return shown, {"Location": shown["url"]}
 
 
 @images.get("/images/<nanoid:id>")
 @public
-@images.answers(404, 422)
+@images.answers(locked.NoSuchImage)
 @images.response(200, {"type": "string", "format": "binary"}, content_type="image/*")
 def get_image(id: str) -> Any:
     """Hand out a picture, to be kept for good."""
@@ -67,13 +82,13 @@ def get_image(id: str) -> Any:
 @images.patch("/images/<nanoid:id>")
 @signed_in
 @images.arguments(schemas.ImageChange)
-@images.answers(403, 404)
+@images.answers(ImageEditForbidden, locked.NoSuchImage)
 @images.response(200, schemas.Image)
 def edit_image(changes: dict[str, Any], id: str) -> Any:
     """Describe an image of one's own for those who do not see it."""
     image = locked.image(id)
     if not image.editable_by(current_user()):
-        raise Forbidden("Only the author of its post may edit an image.")
+        raise ImageEditForbidden
     image.assign(changes)
     db.session.flush()
     shown = _shown(id)
@@ -83,34 +98,41 @@ def edit_image(changes: dict[str, Any], id: str) -> Any:
 
 @images.delete("/images/<nanoid:id>")
 @signed_in
-@images.answers(403, 404, 422)
+@images.answers(ImageDeletionForbidden, locked.NoSuchImage)
 @images.response(204)
 def delete_image(id: str) -> Any:
     """Delete an image of one's own, or any image as a moderator."""
     image = locked.image(id)
     if not image.deletable_by(current_user()):
-        raise Forbidden("Only the author of its post or a moderator may delete an image.")
+        raise ImageDeletionForbidden
     moderation.record_deletion("image", id, image.post.author_id)
     db.session.delete(image)
     db.session.commit()
 
 
-def _cleaned(data: bytes) -> pictures.Picture:
-    try:
-        return pictures.clean(data)
-    except pictures.PictureError as error:
-        raise InvalidInput.at("/file", str(error)) from None
-    except pictures.BusyError:
-        raise ServiceUnavailable("Many images are coming in; try again.", retry_after=2) from None
-
-
-def _require_room(post_id: str) -> None:
-    count = sa.select(sa.func.count()).where(Image.post_id == post_id)
+def _lock_post_with_space(id: str) -> None:
+    """Lock a post of the current user that may get one more image. Errors: 401, 403, 404, 422."""
+    hold_account()
+    if not locked.post(id).editable_by(current_user()):
+        raise ImageUploadForbidden
+    count = sa.select(sa.func.count()).where(Image.post_id == id)
     if db.session.scalar(count) == IMAGES_PER_POST:
         raise InvalidInput.at("/file", f"The post has {IMAGES_PER_POST} images, and no more fit.")
 
 
-def _add(picture: pictures.Picture, **fields: Any) -> Image:
+def _reencode(data: bytes, charges: list[Charge]) -> imaging.ReencodedImage:
+    try:
+        return imaging.reencode(data, max_bytes=current_app.config["MAX_IMAGE_BYTES"])
+    except imaging.ImageError as error:
+        raise InvalidInput.at("/file", str(error)) from None
+    except imaging.BusyError:
+        give_back(charges)
+        db.session.commit()
+        detail = "The image cannot be processed now; try again."
+        raise ServiceUnavailable(detail, retry_after=2) from None
+
+
+def _add(picture: imaging.ReencodedImage, **fields: Any) -> Image:
     image = Image(
         media_type=picture.media_type,
         width=picture.width,

@@ -20,6 +20,14 @@ LIMIT = Limit("posts", "LIMIT_POSTS")
 posts = Blueprint("posts", __name__, description="What the community writes")
 
 
+class PostEditForbidden(Forbidden):
+    description = "Only its author may edit a post."
+
+
+class PostDeletionForbidden(Forbidden):
+    description = "Only its author or a moderator may delete a post."
+
+
 @posts.get("/posts")
 @public
 @posts.arguments(schemas.PostsQuery, location="query")
@@ -47,7 +55,7 @@ def create_post(fields: dict[str, Any]) -> Any:
 
 @posts.get("/posts/<nanoid:id>")
 @public
-@posts.answers(404, 422)
+@posts.answers(locked.NoSuchPost)
 @posts.response(200, schemas.Post)
 def get_post(id: str) -> Any:
     """Read a post."""
@@ -58,13 +66,13 @@ def get_post(id: str) -> Any:
 @signed_in
 @posts.arguments(schemas.PostInput(partial=True))
 @posts.arguments(IfMatch, location="headers")
-@posts.answers(403, 404)
+@posts.answers(PostEditForbidden, locked.NoSuchPost)
 @posts.response(200, schemas.Post, headers={"ETag": "ETag"})
 def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
     """Edit a post of one's own."""
     post = locked.post(id)
     if not post.editable_by(current_user()):
-        raise Forbidden("Only its author may edit a post.")
+        raise PostEditForbidden
     require_match(condition, post.version)
     post.assign(changes)
     db.session.flush()
@@ -76,13 +84,13 @@ def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> An
 @posts.delete("/posts/<nanoid:id>")
 @signed_in
 @posts.arguments(IfMatch, location="headers")
-@posts.answers(403, 404, 422)
+@posts.answers(PostDeletionForbidden, locked.NoSuchPost)
 @posts.response(204)
 def delete_post(condition: dict[str, str], id: str) -> Any:
     """Delete a post of one's own, or any post as a moderator."""
     post = locked.post(id)
     if not post.deletable_by(current_user()):
-        raise Forbidden("Only its author or a moderator may delete a post.")
+        raise PostDeletionForbidden
     require_match(condition, post.version)
     moderation.record_deletion("post", id, post.author_id)
     db.session.delete(post)

@@ -12,9 +12,24 @@ from posting.models import User
 from posting.protocol import audit
 from posting.protocol.operations import Blueprint, public
 from posting.protocol.problems import InvalidInput, body_errors
-from posting.sessions import current_user, own_account, signed_in, user_id
+from posting.sessions import (
+    ACCOUNT_LIMIT,
+    UsernameTaken,
+    current_user,
+    own_account,
+    signed_in,
+    user_id,
+)
 
 users = Blueprint("users", __name__, description="Who takes part")
+
+
+class NoSuchUser(NotFound):
+    description = "There is no such user."
+
+
+class AccountForbidden(Forbidden):
+    description = "Only its owner may do this to an account."
 
 
 @users.get("/users/me")
@@ -27,7 +42,7 @@ def get_me() -> Any:
 
 @users.get('/users/<nanoid("me"):id>')
 @public
-@users.answers(404, 422)
+@users.answers(NoSuchUser)
 @users.response(200, schemas.User)
 def get_user(id: str) -> Any:
     """Read an account."""
@@ -37,7 +52,7 @@ def get_user(id: str) -> Any:
 @users.patch('/users/<nanoid("me"):id>')
 @signed_in
 @users.arguments(schemas.ProfileChange(partial=True))
-@users.answers(403, 404, 409, 429)
+@users.answers(AccountForbidden, NoSuchUser, UsernameTaken, ACCOUNT_LIMIT.documented)
 @users.response(200, schemas.User)
 def edit_user(changes: dict[str, Any], id: str) -> Any:
     """Edit one's own account. A new password ends all other sessions."""
@@ -60,12 +75,13 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
 @users.delete('/users/<nanoid("me"):id>')
 @signed_in
 @users.arguments(schemas.DeletionQuery, location="query")
-@users.answers(403, 404)
+@users.answers(AccountForbidden, NoSuchUser)
 @users.response(204, headers={"Set-Cookie": "Set-Cookie"})
 def delete_user(query: dict[str, str], id: str) -> Any:
     """Delete one's own account, its sessions, and its posts and comments if so asked."""
-    user = sessions.lock_account(_own_account(id))
-    deletion.delete_account(user, with_content=query["content"] == "delete")
+    user, with_content = _own_account(id), query["content"] == "delete"
+    deletion.clear_account(user.id, with_content=with_content)
+    deletion.delete_account(sessions.lock_account(user), with_content=with_content)
     db.session.commit()
     audit.note("account-deleted")
     return None, sessions.cookie(None)
@@ -74,14 +90,14 @@ def delete_user(query: dict[str, str], id: str) -> Any:
 def _find(id: str) -> User:
     user = db.session.get(User, id)
     if user is None:
-        raise NotFound("There is no such user.")
+        raise NoSuchUser
     return user
 
 
 def _own_account(id: str) -> User:
     if id != user_id():
         _find(id)
-        raise Forbidden("Only its owner may do this to an account.")
+        raise AccountForbidden
     return own_account()
 
 

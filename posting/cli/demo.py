@@ -1,12 +1,15 @@
 """`flask demo`: made-up content."""
 
 import click
+import sqlalchemy as sa
 from flask.cli import with_appcontext
 
-from posting import demo
 from posting.cli.examples import example
+from posting.database import db
+from posting.fields import IMAGES_PER_POST
 from posting.migrations import ensure_current
-from posting.models import IMAGES_PER_POST
+from posting.models import Post, User
+from posting.progress import progress
 
 
 @example("flask demo", "flask demo --posts 100000 --users 1000 --comments 0 --images 0")
@@ -15,20 +18,28 @@ from posting.models import IMAGES_PER_POST
 @click.option("--users", "people", default=100, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--comments", default=3000, show_default=True, type=click.IntRange(0, 10_000_000))
 @click.option("--images", default=100, show_default=True, type=click.IntRange(0, 1_000_000))
+@click.option("--force", is_flag=True, help="Add them to a database that is not empty.")
 @with_appcontext
-def fill_with_demo(posts: int, people: int, comments: int, images: int) -> None:
-    """Fill the database with made-up users, posts, comments and images, to look at or to measure.
+def fill_with_demo(posts: int, people: int, comments: int, images: int, force: bool) -> None:
+    """Fill the empty database with made-up users, posts, comments and images.
 
-    All made-up users have the password that is printed at the end.
+    All made-up users have the password that is printed at the end, which is public.
     """
+    from posting import demo  # noqa: PLC0415 - imports Pillow, which no other command needs
+
     ensure_current()
     if images > posts * IMAGES_PER_POST:
         raise click.UsageError(f"A post has at most {IMAGES_PER_POST} images.")
+    if not force and any(db.session.scalar(sa.select(sa.exists(kind.id))) for kind in (User, Post)):
+        raise click.ClickException(
+            "The database holds users or posts, and the password of made-up users is public. "
+            "Name another database with POSTING_DATABASE_URL, or add them to this one: --force"
+        )
     names = demo.add_users(people)
     author_ids = [user_id for user_id, _ in names]
-    with click.progressbar(length=posts, label="Writing posts") as bar:
+    with progress("Writing posts", posts) as advance:
         for written in demo.add_posts(posts, comments, images, author_ids):
-            bar.update(written)
+            advance(written)
     click.echo(
         f"Added {people} users and {posts} posts with {comments} comments and {images} images. "
         f"Sign in as {names[0][1]} with the password: {demo.PASSWORD}"

@@ -8,6 +8,7 @@ from posting.database import db, in_memory, reason, sqlite_file
 from posting.doctor import postgres, sqlite
 from posting.doctor.disk import check_database_file, check_secret_key, check_temporary_folder
 from posting.doctor.findings import RESTORE, Finding, Findings, failure, warning
+from posting.doctor.nginx import check_body_size
 from posting.doctor.settings import (
     check_limits,
     check_passwords,
@@ -22,6 +23,7 @@ CHECKS = (
     check_proxy_hops,
     check_secret_key,
     check_temporary_folder,
+    check_body_size,
     check_database_file,
 )
 SQLITE = b"SQLite format 3\0"  # the first bytes of a file, as sqlite.org/fileformat.html says

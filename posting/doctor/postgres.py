@@ -39,6 +39,23 @@ def check_encoding(connection: sa.Connection) -> Finding:
     )
 
 
+def check_usernames(connection: sa.Connection) -> Finding:
+    if not sa.inspect(connection).has_table("users"):
+        return ok("There are no usernames yet")
+    statement = sa.text(
+        "SELECT collation_name FROM information_schema.columns WHERE table_name = 'users' "
+        "AND column_name = 'username' AND table_schema = ANY(current_schemas(false))"
+    )
+    collation = connection.scalar(statement) or "the database's"
+    if collation == "C":
+        return ok("Usernames are compared independently of the locale")
+    return failure(
+        f"Usernames are compared by the collation {collation}, by which one may be taken twice",
+        "Run: flask db upgrade. If the schema is current, run in psql: "
+        'ALTER TABLE users ALTER COLUMN username TYPE varchar(32) COLLATE "C"',
+    )
+
+
 def check_writing(connection: sa.Connection) -> Finding:
     if connection.scalar(sa.select(sa.func.pg_is_in_recovery())):
         return failure(
@@ -106,6 +123,7 @@ def check_clock(connection: sa.Connection) -> Finding:
 CHECKS = (
     check_version,
     check_encoding,
+    check_usernames,
     check_writing,
     check_timeouts,
     check_connections,

@@ -52,8 +52,7 @@ def check_public_url() -> Findings:
 
 
 def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname
-    return host in LOOPBACK or f"[{host}]" in LOOPBACK
+    return urlsplit(url).hostname in LOOPBACK
 
 
 def check_proxy_hops() -> Findings:

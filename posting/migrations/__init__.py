@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from flask import Flask
 
 from posting.config import StartError
-from posting.database import db, in_memory, reason
+from posting.database import db, in_memory, reason, sqlite_file
 
 FOLDER = Path(__file__).parent
 VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
@@ -78,6 +78,12 @@ def ensure_current() -> None:
 
 
 def _unusable(error: sa.exc.SQLAlchemyError) -> StartError:
+    file = sqlite_file()
+    if file and not file.parent.is_dir():
+        return StartError(
+            f"There is no folder {file.parent} for the database. "
+            "Make it, or name another with POSTING_DATABASE_URL."
+        )
     url = db.engine.url.render_as_string(hide_password=True)
     kind = DatabaseAwayError if isinstance(error, sa.exc.OperationalError) else StartError
     return kind(

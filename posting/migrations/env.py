@@ -2,13 +2,14 @@
 
 import logging
 
+import click
 from alembic import context
 from flask import current_app
 from flask.logging import default_handler
 
 from posting import models  # noqa: F401 - fills the metadata that --autogenerate compares
 from posting.database import db
-from posting.migrations import schema_change
+from posting.migrations import newest, revisions, schema_change
 
 logger = logging.getLogger("alembic.runtime.migration")
 logger.setLevel(logging.INFO)
@@ -31,3 +32,6 @@ else:
             **options,
         )
         context.run_migrations()
+        command = click.get_current_context(silent=True)
+        if command and command.info_name == "upgrade" and revisions(connection) == [newest()]:
+            click.echo(f"The database schema is up to date ({newest()}).")

@@ -1,32 +1,45 @@
 """Bodies, read strictly.
 
-JSON (RFC 8259) is UTF-8 without duplicate names, its numbers finite, its depth bounded: Python's
-parser takes more than JSON is, and deep nesting costs it a RecursionError. Forms (RFC 7578) are
-UTF-8 too: werkzeug's own reader would put other characters in place of what is not.
+JSON (RFC 8259) is UTF-8 without duplicate names and with finite numbers; its depth and the number
+of names in an object are bounded. Python's parser takes more than that, and raises RecursionError
+for deep nesting. Forms (RFC 7578) are UTF-8 too: werkzeug's own reader would replace what is not.
 """
 
 import json
 import math
 from collections.abc import Iterator, Set
+from itertools import chain
 from typing import Any, NoReturn
 
 from flask import current_app, request
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import (
     BadRequest,
-    HTTPException,
     RequestEntityTooLarge,
     UnsupportedMediaType,
 )
-from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
+from werkzeug.sansio.multipart import (
+    Data,
+    Epilogue,
+    Field,
+    File,
+    MultipartDecoder,
+    NeedData,
+    State,
+)
+
+from posting.config import max_form_bytes
 
 DEEPEST = 100
+MAX_NAMES = 50  # in one JSON object: more than any schema has
 JSON_TYPES = {"application/json"}
 PATCH_TYPES = JSON_TYPES | {"application/merge-patch+json"}  # RFC 7396
 FORM_TYPE = "multipart/form-data"
 MOST_PARTS = 20
 LONGEST_BOUNDARY = 100  # RFC 2046, section 5.1.1, says 70, but clients of tests may draw 72
 LONGEST_NAME = 100
+MAX_PART_HEADER = 8192  # bytes; the decoder would search a longer one again and again
+CHUNK = 2**16
 
 
 def read_json() -> Any:
@@ -35,7 +48,7 @@ def read_json() -> Any:
     Errors: 413 too large, 415 another media type, 400 not JSON.
     """
     types = PATCH_TYPES if request.method == "PATCH" else JSON_TYPES
-    return parse(_receive(current_app.config["MAX_JSON_BYTES"], types))
+    return parse(b"".join(_chunks(current_app.config["MAX_JSON_BYTES"], types)))
 
 
 def read_form() -> MultiDict[str, str | bytes]:
@@ -43,56 +56,79 @@ def read_form() -> MultiDict[str, str | bytes]:
 
     Errors: 413 too large as a whole or in one file, 415 another media type, 400 not a form.
     """
-    data = _receive(current_app.config["MAX_UPLOAD_BYTES"], {FORM_TYPE})
+    chunks = _chunks(max_form_bytes(current_app.config), {FORM_TYPE})
     boundary = request.mimetype_params.get("boundary", "")
     try:
-        parts = MultiDict(_parts(data, boundary.encode()))
-    except RequestEntityTooLarge:
-        raise BadRequest(f"The form has more than {MOST_PARTS} parts.") from None
-    except UnicodeDecodeError:
-        raise BadRequest("The form is not UTF-8.") from None
+        parts = MultiDict(_parts(chunks, boundary.encode()))
     except ValueError as error:
-        raise BadRequest(f"The body is not a form: {error}.") from None
+        for _ in chunks:  # a body that is too large is 413 before it is 400
+            pass
+        is_text = not isinstance(error, UnicodeDecodeError)
+        detail = f"The body is not a form: {error}." if is_text else "The form is not UTF-8."
+        raise BadRequest(detail) from None
     most = current_app.config["MAX_IMAGE_BYTES"]
     if any(isinstance(part, bytes) and len(part) > most for part in parts.values()):
         raise RequestEntityTooLarge(f"A file may have at most {most:,} bytes.")
     return parts
 
 
-def _parts(data: bytes, boundary: bytes) -> Iterator[tuple[str, str | bytes]]:
+def _parts(chunks: Iterator[bytes], boundary: bytes) -> Iterator[tuple[str, str | bytes]]:
+    """Yield the parts of a form. They are decoded as they arrive, so that each is in memory once.
+
+    Errors: ValueError, and those of the chunks.
+    """
+    received = chain([next(chunks)], chunks, [None])  # raises 413, 415 or 400 first
     if not 1 <= len(boundary) <= LONGEST_BOUNDARY:
         raise ValueError(
             f"its Content-Type names no boundary of 1 to {LONGEST_BOUNDARY} characters"
         )
-    decoder = MultipartDecoder(boundary, max_parts=MOST_PARTS)
-    decoder.receive_data(data)
-    decoder.receive_data(None)
+    decoder, count = MultipartDecoder(boundary), 0
     part: Field | File | None = None
-    while not isinstance(event := decoder.next_event(), Epilogue):
-        if isinstance(event, Field | File):
-            part = event
-        elif isinstance(event, Data) and part:
-            if not part.name or len(part.name) > LONGEST_NAME:
-                raise ValueError(f"a part has no name of 1 to {LONGEST_NAME} characters")
-            yield part.name, event.data if isinstance(part, File) else event.data.decode()
+    content: list[bytes] = []
+    for chunk in received:
+        decoder.receive_data(chunk)
+        while not isinstance(event := decoder.next_event(), NeedData | Epilogue):
+            if isinstance(event, Field | File):
+                if not event.name or len(event.name) > LONGEST_NAME:
+                    raise ValueError(f"a part has no name of 1 to {LONGEST_NAME} characters")
+                part, content, count = event, [], count + 1
+                if count > MOST_PARTS:
+                    raise ValueError(f"it has more than {MOST_PARTS} parts")
+            elif isinstance(event, Data) and part:
+                content.append(event.data)
+                if not event.more_data:
+                    value = b"".join(content)
+                    content.clear()
+                    yield part.name, value if isinstance(part, File) else value.decode()
+        if decoder.state is State.PART and len(decoder.buffer) > MAX_PART_HEADER:
+            raise ValueError(f"a part has more than {MAX_PART_HEADER:,} bytes of headers")
 
 
-def _receive(most: int, types: Set[str]) -> bytes:
-    request.max_content_length = most + 1  # where a body that tells no length is cut off
-    try:
-        data = request.get_data(cache=False)
-    except HTTPException:
-        raise
-    except Exception as error:  # the server's own, for chunks that are none or a broken connection
-        raise BadRequest("The body did not arrive whole.") from error
-    if len(data) > most:
-        raise RequestEntityTooLarge
+def _chunks(most: int, types: Set[str]) -> Iterator[bytes]:
+    """Yield the body, of at most `most` bytes. Errors: 413, 415, 400 if it is empty or cut off."""
     expected = " or ".join(sorted(types))
-    if data and request.mimetype not in types:
-        raise UnsupportedMediaType(f"The body must be sent as {expected}.")
-    if not data:
+    is_expected = request.mimetype in types
+    request.max_content_length = most + 1  # where the stream of a body without a length ends
+    size = 0
+    try:
+        while chunk := request.stream.read(CHUNK):
+            size += len(chunk)
+            if size > most:
+                raise RequestEntityTooLarge
+            if is_expected:
+                yield chunk
+    except RequestEntityTooLarge:
+        raise too_large(most) from None
+    except Exception as error:  # the server's own, for malformed chunks or a broken connection
+        raise BadRequest("The body did not arrive whole.") from error
+    if not size:
         raise BadRequest(f"The body is empty; it must be {expected}.")
-    return data
+    if not is_expected:
+        raise UnsupportedMediaType(f"The body must be sent as {expected}.")
+
+
+def too_large(most: int) -> RequestEntityTooLarge:
+    return RequestEntityTooLarge(f"The body may have at most {most:,} bytes.")
 
 
 def parse(data: bytes) -> Any:
@@ -126,6 +162,8 @@ def _depth(value: Any) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MAX_NAMES:
+        raise ValueError(f"an object has more than {MAX_NAMES} names")
     names = dict(pairs)
     if len(names) < len(pairs):
         raise ValueError("a name appears twice in one object")

@@ -12,6 +12,10 @@ from werkzeug.exceptions import Forbidden
 from posting.database import SAFE_METHODS
 
 
+class CrossSiteWrite(Forbidden):
+    description = "A browser sent this for another site, which may not write here."
+
+
 def refuse() -> None:
     """Raise 403 for a write from an origin that is neither this one nor trusted."""
     if request.method in SAFE_METHODS:
@@ -24,7 +28,7 @@ def refuse() -> None:
         or (not site and (not origin or _host(origin) == request.host))
     ):
         return
-    raise Forbidden("A browser sent this for another site, which may not write here.")
+    raise CrossSiteWrite
 
 
 def _host(origin: str) -> str | None:

@@ -3,10 +3,11 @@
 from ipaddress import IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
-from flask import Flask, request
+from flask import Flask, current_app, request
+from werkzeug.exceptions import BadRequest
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def init_app(app: Flask) -> None:
@@ -15,8 +16,22 @@ def init_app(app: Flask) -> None:
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]  # as Flask says to add middleware
             app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops, x_prefix=hops
         )
-    if public_url := app.config["PUBLIC_URL"]:
-        app.config["TRUSTED_HOSTS"] = [urlsplit(public_url).hostname, *LOOPBACK]
+    if app.config["PUBLIC_URL"]:
+        app.before_request(refuse_other_hosts)
+
+
+class OtherHost(BadRequest):
+    description = "This host is not served here."
+
+
+def refuse_other_hosts() -> None:
+    """Raise 400 unless the request is for the public host or a loopback name.
+
+    Flask's TRUSTED_HOSTS compares names with their case, and refuses every IPv6 address.
+    """
+    public = urlsplit(current_app.config["PUBLIC_URL"]).hostname
+    if urlsplit(f"//{request.host}").hostname not in {public, *LOOPBACK}:
+        raise OtherHost
 
 
 def address() -> str:

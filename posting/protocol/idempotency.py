@@ -20,12 +20,17 @@ from posting import deletion, models
 from posting.database import begin, db
 from posting.fields import String, described
 from posting.moments import now
+from posting.protocol.openapi import DocumentedBlueprint
 from posting.protocol.problems import InvalidInput
 from posting.sessions import user_id
 
 NAME = "Idempotency-Key"
 KEPT_HEADERS = ("Location", "ETag")
 LOCK_NOT_AVAILABLE = "55P03"  # Postgres
+
+
+class StillUnderWay(Conflict):
+    description = f"A request with this {NAME} is still under way."
 
 
 class IdempotencyKey(Schema):
@@ -71,7 +76,8 @@ def idempotent(view: Callable[..., Response]) -> Callable[..., Response]:
                     raise
         return _again(kept, fingerprint)
 
-    return operation
+    documented: Callable[..., Response] = DocumentedBlueprint.answers(StillUnderWay)(operation)
+    return documented
 
 
 def _fingerprint(inputs: list[Any], path: dict[str, str]) -> str:
@@ -103,7 +109,7 @@ def _keep(answer: Response, owner: str, key: str, fingerprint: str) -> None:
     except sa.exc.OperationalError as error:
         if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise
-        raise Conflict(f"A request with this {NAME} is still under way.") from None
+        raise StillUnderWay from None
     deletion.sweep()
     db.session.commit()
 

@@ -4,19 +4,30 @@ Views say what is theirs: inputs, answer, access. What follows from that by conv
 that an input can cause, ETags, the request id) is added here, once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flask_smorest
+from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import Flask, request
-from marshmallow import Schema
+from marshmallow import Schema, fields
+from werkzeug.exceptions import (
+    BadRequest,
+    HTTPException,
+    InternalServerError,
+    RequestEntityTooLarge,
+    UnsupportedMediaType,
+)
 from werkzeug.routing import BaseConverter
 
 from posting import config
 from posting.database import ID_PATTERN
-from posting.fields import EXAMPLE_ID, NewPassword
+from posting.fields import EXAMPLE_ID, File, NewPassword
 from posting.protocol import bodies, problems
+from posting.protocol.cross_origin import CrossSiteWrite
+from posting.protocol.hosts import OtherHost
+from posting.protocol.preconditions import ChangedSince, IfMatch
 
 DESCRIPTION = """\
 Accounts, posts, comments and images of a community, as JSON with cookie sessions.
@@ -88,32 +99,15 @@ IF_NONE_MATCH = {
     "description": "An ETag that the client has; 304 if it is still good.",
     "schema": {"type": "string", "examples": ['"5f2c9d7a41e0b388"']},
 }
-# What a request header can bring about.
-HEADER_PROBLEMS = {"If-Match": 412, "Idempotency-Key": 409}
 RATE_HEADERS = ["RateLimit", "RateLimit-Policy"]
 PROBLEM_HEADERS = {
     401: ["WWW-Authenticate"],
     429: ["Retry-After", *RATE_HEADERS],
     503: ["Retry-After"],
 }
-CONVENTIONAL_PROBLEMS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 500, 503)
-PROBLEM_EXAMPLES: dict[int, dict[str, Any]] = {
-    400: {"detail": "The body is not JSON: Expecting value: line 1 column 1 (char 0)."},
-    401: {"detail": "Sign in first: POST /signin."},
-    403: {"detail": "Only its author may do this."},
-    404: {"detail": "There is no such post."},
-    409: {"detail": "This username is taken."},
-    412: {"detail": "It has been changed since; read it again."},
-    413: {"detail": problems.DETAILS[413]},
-    415: {"detail": "The body must be sent as application/json."},
-    422: {
-        "detail": problems.InvalidInput.description,
-        "errors": [{"detail": "Must not be blank.", "pointer": "/title"}],
-    },
-    429: {"detail": "No more than 300 an hour; try again later."},
-    500: {"detail": problems.DETAILS[500]},
-    503: {"detail": "The database is busy or away; try again."},
-}
+# A class says the same wherever it is raised; a function of the settings says what one operation
+# does, or returns None where they rule the error out.
+Raised = type[HTTPException] | Callable[[Mapping[str, Any]], HTTPException | None]
 
 
 def noted(decorate: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -134,49 +128,107 @@ class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]  # it 
         self._prepare_doc_cbks.append(self._prepare_conventions_doc)
 
     @staticmethod
-    def answers(*statuses: int) -> Callable[[Any], Any]:
-        """Document the problems that a view raises itself."""
-        responses = {str(status): problems.component(status) for status in statuses}
-        return noted(flask_smorest.Blueprint.doc(responses=responses))
+    def answers(*errors: Raised) -> Callable[[Any], Any]:
+        """Document the errors that a view raises; the first of several with a status is shown."""
+
+        def note(view: Any) -> Any:
+            noted = getattr(view, "_apidoc", {})
+            view._apidoc = noted | {"errors": [*noted.get("errors", ()), *errors]}
+            return view
+
+        return note
 
     @staticmethod
     def _prepare_conventions_doc(
-        doc: dict[str, Any], info: dict[str, Any], *, method: str, **_: Any
+        doc: dict[str, Any],
+        info: dict[str, Any],
+        *,
+        app: Flask,
+        spec: APISpec,
+        method: str,
+        **_: Any,
     ) -> dict[str, Any]:
         responses = doc["responses"]
         parameters = doc.setdefault("parameters", [])
         taken = info.get("arguments", {}).get("parameters", [])
-        raised = info.get("manual_doc", {}).get("responses", {})
         reads = method == "get"
-        statuses = {400, 500, 503}
+        errors = [*info["errors"], InternalServerError, problems.DatabaseBusy]
         if not reads:
-            statuses.add(403)
+            errors.append(CrossSiteWrite)
+        if any(isinstance(parameter["schema"], IfMatch) for parameter in taken):
+            errors.append(ChangedSince)
         if "requestBody" in doc:
-            statuses |= {413, 415, 422}
             content = doc["requestBody"]["content"]
             if method == "patch":
                 for media_type in bodies.PATCH_TYPES:
                     content[media_type] = content["application/json"]
+            errors += _body_errors(sorted(content))
+            is_form = bodies.FORM_TYPE in content
+            settings = app.config
+            largest = config.max_form_bytes(settings) if is_form else settings["MAX_JSON_BYTES"]
+            doc["requestBody"]["description"] = f"At most {largest:,} bytes."
+        else:
+            errors.append(OtherHost)
         for redundant in (422, "default"):
             responses.pop(redundant, None)
-        for parameter in taken:
-            if parameter["in"] == "query":
-                statuses.add(422)
-            if parameter["in"] == "headers":
-                names = {field.data_key for field in parameter["schema"].fields.values()}
-                statuses |= {HEADER_PROBLEMS[name] for name in names & HEADER_PROBLEMS.keys()}
+        described = _responses(errors, app.config, spec)
         for status, response in responses.items():
             headers = ["X-Request-ID", "Cache-Control"]
             headers += ["ETag"] if reads and status != "302" else []
             headers += ["Location"] if str(status) == "201" else []
-            headers += RATE_HEADERS if "429" in raised else []
+            headers += RATE_HEADERS if "429" in described else []
             _add_headers(response, headers)
         if reads:
             parameters.append(IF_NONE_MATCH)
             responses["304"] = {"description": "The client has it already"}
             _add_headers(responses["304"], ["X-Request-ID", "Cache-Control", "ETag"])
-        responses.update({str(status): problems.component(status) for status in statuses})
+        responses.update(described)
         return doc
+
+
+def _body_errors(types: list[str]) -> list[Raised]:
+    """Return the errors of a body, which must be of one of these types."""
+    wrong_type = UnsupportedMediaType(f"The body must be sent as {' or '.join(types)}.")
+    if bodies.FORM_TYPE not in types:
+        not_json = "The body is not JSON: Expecting value: line 1 column 1 (char 0)."
+        return [
+            lambda _: BadRequest(not_json),
+            lambda config: bodies.too_large(config["MAX_JSON_BYTES"]),
+            lambda _: wrong_type,
+        ]
+    not_form = "The body is not a form: its Content-Type names no boundary of 1 to 100 characters."
+    return [
+        lambda _: BadRequest(not_form),
+        lambda config: RequestEntityTooLarge(
+            f"A file may have at most {config['MAX_IMAGE_BYTES']:,} bytes."
+        ),
+        lambda _: wrong_type,
+    ]
+
+
+def _responses(errors: list[Raised], config: Mapping[str, Any], spec: APISpec) -> dict[str, Any]:
+    """Return the responses to errors by status; the response to a class is a component."""
+    responses: dict[str, Any] = {}
+    for raised in errors:
+        error = raised() if isinstance(raised, type) else raised(config)
+        if error is None or error.code is None or str(error.code) in responses:
+            continue
+        response = _response(error, error.code)
+        if isinstance(raised, type):
+            if raised.__name__ not in spec.components.responses:
+                spec.components.response(raised.__name__, response)
+            responses[str(error.code)] = raised.__name__
+        else:
+            responses[str(error.code)] = response
+    return responses
+
+
+def _response(error: HTTPException, status: int) -> dict[str, Any]:
+    example = problems.describe(error, status, "8kQ0nTz3HsbXa1")
+    content = {problems.MEDIA_TYPE: {"schema": problems.Problem, "example": example}}
+    response = {"description": problems.title(status), "content": content}
+    _add_headers(response, ["X-Request-ID", *PROBLEM_HEADERS.get(status, [])])
+    return response
 
 
 def _add_headers(response: dict[str, Any], names: list[str]) -> None:
@@ -204,9 +256,8 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # it has no type hints
                 },
             },
         )
-        least = app.config["PASSWORD_MIN"]
         self.ma_plugin.converter.add_attribute_function(
-            lambda _, field, **__: {"minLength": least} if isinstance(field, NewPassword) else {}
+            lambda _, field, **__: _configured(field, app.config)
         )
         identifier = {"type": "string", "pattern": ID_PATTERN, "examples": [EXAMPLE_ID]}
         self.register_converter(path_converter, lambda _: dict(identifier))
@@ -240,16 +291,17 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # it has no type hints
         pass  # ours is Link
 
     def _register_responses(self) -> None:
-        for status in CONVENTIONAL_PROBLEMS:
-            title = problems.title(status)
-            example = {"type": "about:blank", "title": title, "status": status}
-            example |= {"request_id": "8kQ0nTz3HsbXa1"} | PROBLEM_EXAMPLES[status]
-            response = {
-                "description": title,
-                "content": {problems.MEDIA_TYPE: {"schema": problems.Problem, "example": example}},
-            }
-            _add_headers(response, ["X-Request-ID", *PROBLEM_HEADERS.get(status, [])])
-            self.spec.components.response(problems.component(status), response, lazy=True)
+        pass  # ours are what operations answer
+
+
+def _configured(field: fields.Field[Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits of a field that are settings."""
+    if isinstance(field, NewPassword):
+        return {"minLength": config["PASSWORD_MIN"]}
+    if isinstance(field, File):
+        most, text = config["MAX_IMAGE_BYTES"], field.metadata["description"]
+        return {"maxLength": most, "description": f"{text} At most {most:,} bytes."}
+    return {}
 
 
 def _schema_name(schema: Any) -> str:

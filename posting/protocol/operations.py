@@ -19,10 +19,11 @@ from werkzeug.routing import BaseConverter, Map
 
 from posting.database import ID_LENGTH, ID_PATTERN, ID_RULE
 from posting.protocol import bodies, openapi
-from posting.protocol.problems import Errors, InvalidInput, body_errors
+from posting.protocol.problems import UNKNOWN, Errors, InvalidInput, body_errors
 
 View = TypeVar("View", bound=Callable[..., Any])
 Messages = dict[str, list[str]]
+BODIES = frozenset({"json", "files"})
 MOMENT = 0.1  # seconds in which who may ask does not change
 _is_id = re.compile(ID_PATTERN.removesuffix("$") + r"\Z").match
 
@@ -126,10 +127,21 @@ class Blueprint(openapi.DocumentedBlueprint):
         if not hasattr(view_func, "access"):
             raise TypeError(f"{view_func} declares no access rule")
         name = endpoint or view_func.__name__
-        operation = openapi.noted(self.doc(operationId=name))(_operation(view_func))
+        view_func = self.answers(lambda _: _invalid(view_func, rule))(view_func)
+        checked = _operation(view_func, documented=documented)
+        operation = openapi.noted(self.doc(operationId=name))(checked)
         super().add_url_rule(rule, name, operation, *args, **options)
         if not documented:
             del self._docs[name]
+
+
+def _invalid(view: Any, rule: str) -> InvalidInput:
+    """Return a view's error, for the document: for "x" as id, and {} as body or "page" as query."""
+    errors: Errors = [{"detail": ID_RULE, "parameter": "id"}] if ":id>" in rule else []
+    for location, schema in getattr(view, "inputs", ()):
+        if location in BODIES:
+            errors += body_errors(schema.validate({}))
+    return InvalidInput(errors or [{"detail": UNKNOWN, "parameter": "page"}])
 
 
 def _parts(returned: Any) -> tuple[Any, Mapping[str, str]]:
@@ -137,18 +149,20 @@ def _parts(returned: Any) -> tuple[Any, Mapping[str, str]]:
     return body, headers
 
 
-def _operation(view: Any) -> Callable[..., Any]:
+def _operation(view: Any, *, documented: bool) -> Callable[..., Any]:
     access: Callable[[], None] = view.access
     limit: Callable[[], None] = getattr(view, "limit", anyone)
     inputs: tuple[tuple[str, Schema], ...] = getattr(view, "inputs", ())
-    takes_body = any(location in {"json", "files"} for location, _ in inputs)
+    locations = {location for location, _ in inputs}
+    takes_body = not locations.isdisjoint(BODIES)
+    takes_query = "query" in locations or not documented
 
     @wraps(view)
     def operation(**path: str) -> Any:
         asked = monotonic()
         access()
         limit()
-        values = _read(inputs, path)
+        values = _read(inputs, path, takes_query=takes_query)
         if takes_body and monotonic() - asked > MOMENT:
             access()  # a body can take hours to arrive, in which a session ends
         return view(*values, **path)
@@ -156,9 +170,14 @@ def _operation(view: Any) -> Callable[..., Any]:
     return operation
 
 
-def _read(inputs: Iterable[tuple[str, Schema]], path: dict[str, str]) -> list[Any]:
+def _read(
+    inputs: Iterable[tuple[str, Schema]], path: dict[str, str], *, takes_query: bool
+) -> list[Any]:
     """Return what a view takes; raise one 422 that names everything wrong in path and inputs."""
     errors: Errors = []
+    if not takes_query and request.query_string:
+        names = request.args or [""]  # "?&" has no name, but caches see another URL
+        errors += [{"detail": UNKNOWN, "parameter": name} for name in names]
     if not _is_id(path.get("id", "a" * ID_LENGTH)):
         errors.append({"detail": ID_RULE, "parameter": "id"})
     taken = [(_LOCATIONS[name], schema, _LOCATIONS[name].take()) for name, schema in inputs]

@@ -12,6 +12,10 @@ OF_A_BODY = ("Content-Type", "Content-Length")
 _TAG = re.compile(r'(?:W/)?"([^"]*?)(?:[:;-](?:gzip|br|zstd|deflate))?"')
 
 
+class ChangedSince(PreconditionFailed):
+    description = "It has been changed since; read it again."
+
+
 class IfMatch(Schema):
     """The header that guards an edit against overwriting another's."""
 
@@ -53,7 +57,7 @@ def require_match(condition: dict[str, str], version: int) -> None:
     header = condition.get("if_match", "*").strip()
     versions = {tag.partition("-")[0] for tag in _TAG.findall(header)}
     if header != "*" and str(version) not in versions:
-        raise PreconditionFailed("It has been changed since; read it again.")
+        raise ChangedSince
 
 
 def tag(response: Response) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from flask import Flask, Response, current_app, g
-from marshmallow import Schema, fields
+from marshmallow import EXCLUDE, Schema, fields
 from werkzeug.exceptions import (
     HTTPException,
     ServiceUnavailable,
@@ -22,7 +22,10 @@ from posting.protocol import audit
 AUDITED = {403: "refused", 429: "limit-reached"}
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
+MAX_ERRORS = 50
+MAX_NAME = 100  # characters of a name in an error
 Errors = list[dict[str, str]]
+UNKNOWN = "Unknown field."  # as marshmallow says it
 
 # Where werkzeug speaks of browsers and servers, a client of an API needs other words.
 DETAILS = {
@@ -39,13 +42,11 @@ def title(status: int) -> str:
     return renamed.get(status, HTTPStatus(status).phrase)
 
 
-def component(status: int) -> str:
-    """Return the name under which the OpenAPI document keeps the problem of this status."""
-    return title(status).replace(" ", "")
-
-
 class ProblemError(Schema):
     """One thing that is wrong with the input."""
+
+    class Meta:
+        unknown = EXCLUDE  # it may gain members
 
     detail = fields.String(required=True, metadata={"examples": ["Must not be blank."]})
     pointer = fields.String(
@@ -59,6 +60,9 @@ class ProblemError(Schema):
 
 class Problem(Schema):
     """What went wrong (RFC 9457)."""
+
+    class Meta:
+        unknown = EXCLUDE  # it may gain members
 
     type = fields.String(required=True, metadata={"examples": ["about:blank"]})
     title = fields.String(required=True, metadata={"examples": ["Unprocessable Content"]})
@@ -80,7 +84,9 @@ class InvalidInput(UnprocessableEntity):
 
     def __init__(self, errors: Errors) -> None:
         super().__init__()
-        self.errors = errors
+        self.errors = errors[:MAX_ERRORS]
+        if (left := len(errors) - MAX_ERRORS) > 0:
+            self.errors.append({"detail": f"{left:,} more errors are not listed."})
 
     @classmethod
     def at(cls, pointer: str, detail: str) -> "InvalidInput":
@@ -88,24 +94,43 @@ class InvalidInput(UnprocessableEntity):
 
 
 class NotSignedIn(Unauthorized):
-    """Nobody is signed in, or the credentials are wrong."""
+    """No session is presented, or none that is valid."""
 
-    def __init__(self, description: str = "Sign in first: POST /signin.") -> None:
-        super().__init__(description)
+    description = "Sign in first: POST /signin."
 
     def get_headers(self, *_: Any) -> list[tuple[str, str]]:
         return [("WWW-Authenticate", "Cookie")]
+
+
+class DatabaseBusy(ServiceUnavailable):
+    description = "The database is busy or away; try again."
 
 
 def body_errors(messages: Any, path: tuple[str, ...] = ()) -> Iterable[dict[str, str]]:
     """Flatten marshmallow's nested messages into problem errors with JSON Pointers (RFC 6901)."""
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
-            step = () if key == "_schema" else (str(key).replace("~", "~0").replace("/", "~1"),)
-            yield from body_errors(inner, path + step)
+            name = str(key)[:MAX_NAME].replace("~", "~0").replace("/", "~1")
+            yield from body_errors(inner, path if key == "_schema" else (*path, name))
     else:
         pointer = "".join(f"/{step}" for step in path)
         yield from ({"detail": detail, "pointer": pointer} for detail in messages)
+
+
+def describe(error: HTTPException, status: int, request_id: str) -> dict[str, Any]:
+    """Return the problem that `error` is to a client."""
+    detail = error.description or ""
+    default = default_exceptions.get(status)
+    if default and detail == default.description:
+        detail = DETAILS.get(status, detail)
+    problem = {
+        "type": "about:blank",
+        "title": title(status),
+        "status": status,
+        "detail": detail,
+        "request_id": request_id,
+    }
+    return problem | {"errors": error.errors} if isinstance(error, InvalidInput) else problem
 
 
 def respond(error: HTTPException) -> Response:
@@ -114,19 +139,7 @@ def respond(error: HTTPException) -> Response:
         return current_app.make_response(error.get_response())
     if event := AUDITED.get(error.code):
         audit.note(event)
-    detail = getattr(error, "description", None) or ""
-    default = default_exceptions.get(error.code)
-    if default and detail == default.description:
-        detail = DETAILS.get(error.code, detail)
-    problem = {
-        "type": "about:blank",
-        "title": title(error.code),
-        "status": error.code,
-        "detail": detail,
-        "request_id": g.request_id,
-    }
-    if isinstance(error, InvalidInput):
-        problem["errors"] = error.errors
+    problem = describe(error, error.code, g.request_id)
     # A name that the client sent may hold a lone surrogate, which is no UTF-8.
     body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
     response = current_app.response_class(body + b"\n", error.code, content_type=MEDIA_TYPE)
@@ -140,9 +153,7 @@ def busy(error: sa.exc.SQLAlchemyError) -> Response:
     """Answer 503 when the database is away, locked or full."""
     db.session.rollback()
     current_app.logger.error("The database did not answer: %s", str(error).partition("\n")[0])
-    return respond(
-        ServiceUnavailable("The database is busy or away; try again.", retry_after=RETRY_SECONDS)
-    )
+    return respond(DatabaseBusy(retry_after=RETRY_SECONDS))
 
 
 def init_app(app: Flask) -> None:

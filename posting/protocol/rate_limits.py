@@ -7,9 +7,9 @@ draft-ietf-httpapi-ratelimit-headers-10.
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,6 +24,8 @@ from posting.models import RateWindow
 from posting.moments import UtcDateTime, now
 from posting.protocol.openapi import DocumentedBlueprint
 from posting.protocol.operations import View
+
+CLOCK_SKEW = timedelta(minutes=1)  # by which clocks of several machines may differ
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Limit:
         if rate is None or current_app.config["RATE_LIMITS"] == "off":
             return None
         return Rate(rate.amount * self.times, rate.unit)
+
+    def documented(self, config: Mapping[str, Any]) -> TooManyRequests | None:
+        """Return the error beyond this limit, for the document; None where nothing is limited."""
+        rate: Rate | None = config[self.setting]
+        return _refusal(Rate(rate.amount * self.times, rate.unit), 1) if rate else None
 
 
 Count = tuple[Limit, str]
@@ -60,7 +67,7 @@ def limited(limit: Limit, subject: Callable[[], str]) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         view.limit = check  # type: ignore[attr-defined]  # read where views are registered
-        documented: View = DocumentedBlueprint.answers(429)(view)
+        documented: View = DocumentedBlueprint.answers(limit.documented)(view)
         return documented
 
     return decorate
@@ -73,10 +80,12 @@ def charge(*counts: Count) -> list[Charge]:
         if (rate := limit.rate) is None:
             continue
         key = _key(limit, subject)
-        row = {"key": key, "ends_at": moment + rate.window, "moment": moment, "amount": rate.amount}
+        ends_at = moment + rate.window
+        row = {"key": key, "ends_at": ends_at, "moment": moment, "amount": rate.amount}
+        row["latest_end"] = ends_at + CLOCK_SKEW
         counted = db.session.execute(_COUNT[db.engine.dialect.name], row).one_or_none()
         if counted is None:
-            raise _refusal(rate, _note(limit, rate, *_found(limit, subject)))
+            raise _refusal(rate, _note(limit, rate, *_found(limit, rate, subject)))
         charged.append((limit, rate, key, counted))
         begins |= counted.hits == 1
     for limit, rate, _, counted in charged:
@@ -107,14 +116,17 @@ def finish(response: Response) -> None:
 def _check(limit: Limit, subject: str) -> None:
     if (rate := limit.rate) is None:
         return
-    hits, ends_at = _found(limit, subject)
+    hits, ends_at = _found(limit, rate, subject)
     seconds = _note(limit, rate, hits, ends_at)
     if hits >= rate.amount:
         raise _refusal(rate, seconds)
 
 
-def _found(limit: Limit, subject: str) -> tuple[int, datetime | None]:
-    rows = select(RateWindow.open(), key=_key(limit, subject), moment=now())
+def _found(limit: Limit, rate: Rate, subject: str) -> tuple[int, datetime | None]:
+    moment = now()
+    latest = moment + rate.window + CLOCK_SKEW
+    key = _key(limit, subject)
+    rows = select(RateWindow.open(), key=key, moment=moment, latest_end=latest)
     return (rows[0].hits, rows[0].ends_at) if rows else (0, None)
 
 
@@ -144,11 +156,12 @@ def _refusal(rate: Rate, seconds: int) -> TooManyRequests:
 def _counting(insert: Callable[..., Any]) -> Any:
     """Return the statement that begins a window or counts it up, or does nothing if it is full."""
     table = RateWindow
-    moment = sa.bindparam("moment", type_=UtcDateTime())
-    first = insert(table).values(
-        key=sa.bindparam("key"), hits=1, ends_at=sa.bindparam("ends_at", type_=UtcDateTime())
+    ends_at = sa.bindparam("ends_at", type_=UtcDateTime())
+    first = insert(table).values(key=sa.bindparam("key"), hits=1, ends_at=ends_at)
+    moment, latest_end = (
+        sa.bindparam(name, type_=UtcDateTime()) for name in ("moment", "latest_end")
     )
-    over = table.ends_at <= moment
+    over = table.has_ended(moment, latest_end)
     return first.on_conflict_do_update(
         index_elements=[table.key],
         set_={

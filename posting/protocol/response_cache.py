@@ -23,7 +23,7 @@ from posting.protocol import headers, observation, preconditions
 MOST_BYTES = 8 * 2**20
 LARGEST = 256 * 2**10
 OVERHEAD = 4096  # bytes that an entry takes beside its body, rather more than less
-_WANTED = "posting.response_cache"
+EXTENSION = _WANTED = "posting.response_cache"
 
 Environ = dict[str, Any]
 Key = tuple[str, ...]
@@ -125,6 +125,7 @@ def init_app(app: Flask) -> None:
         file = sqlite_file()
     if file and app.config["RESPONSE_CACHE"] == "on":
         cache = ResponseCache(app, CommitWatch(file))
+        app.extensions[EXTENSION] = cache
         app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask says to add middleware
         app.after_request(cache.keep)
 

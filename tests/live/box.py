@@ -1,6 +1,8 @@
 """A machine of its own within this one: systemd on a copy of the root folder, without a network.
 
-The copy is an overlay: what is written goes to memory and is gone with the box.
+The copy is an overlay: what is written goes to memory and is gone with the box. Removed from it is
+what an installation of Posting on this machine consists of, all sites of its nginx, and all
+clusters of its Postgres, which may be running and change below an overlay.
 """
 
 import os
@@ -15,6 +17,16 @@ mkdir {folder}/upper {folder}/work {folder}/root
 mount -t overlay -o lowerdir=/,upperdir={folder}/upper,workdir={folder}/work overlay {folder}/root
 cd {folder}/root
 mount -t proc proc proc
+{leftovers}
+chroot . userdel --force posting || true
+chroot . groupdel posting || true
+rm -rf opt/posting etc/posting var/lib/posting var/backups/posting srv/posting var/cache/posting-* \
+    etc/nginx/sites-available/posting etc/nginx/sites-enabled/* etc/nginx/conf.d/* \
+    var/log/nginx/* var/log/journal/* etc/postgresql/*
+mkdir -p var/lib/postgresql
+mount -t tmpfs tmpfs var/lib/postgresql
+chroot . chown postgres: /var/lib/postgresql || true
+find etc/systemd usr/local/lib/systemd -name 'posting*' -exec rm -rf {{}} + || true
 mount --bind proc/sys proc/sys
 mount -o remount,ro,bind proc/sys
 mount -t sysfs -o ro sysfs sys
@@ -44,9 +56,12 @@ ENVIRONMENT = {
 
 
 class Box:
-    """A booted machine, in which commands are run as root; `/name` is a folder shared with it."""
+    """A booted machine, in which commands are run as root; `/name` is a folder shared with it.
 
-    def __init__(self, folder: Path, **shared: Path) -> None:
+    `leftovers` is a script that runs in the copy before an installation is removed from it.
+    """
+
+    def __init__(self, folder: Path, leftovers: str = "", **shared: Path) -> None:
         self.log = folder / "boot.log"
         root = folder / "box"
         root.mkdir()
@@ -58,7 +73,7 @@ class Box:
                 [
                     *("unshare", "--mount", "--pid", "--fork", "--kill-child"),
                     *("--net", "--uts", "--ipc", "--cgroup", "--propagation=private"),
-                    *("sh", "-c", BOOT.format(folder=root, mounts=mounts)),
+                    *("sh", "-c", BOOT.format(folder=root, mounts=mounts, leftovers=leftovers)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -118,6 +118,7 @@ class Nginx:
             (r"example\.org", "localhost"),
             (r"/etc/posting/tls", str(self.folder)),
             (r"/var/cache", str(self.folder)),
+            (r"/var/log/nginx", str(self.folder)),
             (r"(listen (\[::\]:)?)80\b", rf"\g<1>{self.http}"),
             (r"(listen (\[::\]:)?)443\b", rf"\g<1>{self.https}"),
         ):

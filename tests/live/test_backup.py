@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -69,9 +70,9 @@ class Writers:
 
 
 @pytest.fixture
-def database(tmp_path):
+def database(fresh_url):
     """The file of the server's database, with rows in it."""
-    file = tmp_path / "posting.db"
+    file = Path(fresh_url.removeprefix("sqlite:///"))
     flask("demo", "--posts", sized(200, 150_000), "--images", sized(20, 3000), database=file)
     return file
 
@@ -132,7 +133,7 @@ def test_a_restore_under_a_running_server_loses_nothing(writing, url, database, 
         seconds = flask("restore", "--force", copy, database=database)
         writers.wait_for_more()
     tell("restore", copy, seconds, writers)
-    [kept] = database.parent.glob("posting.db.before-restore-*")
+    [kept] = database.parent.glob(f"{database.name}.before-restore-*")
     then, now = post_ids(kept), post_ids(database)
     assert set(writers.acknowledged) <= (then | now) - post_ids(copy)
     assert then & now == post_ids(copy)

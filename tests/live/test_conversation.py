@@ -1,11 +1,16 @@
 """Sixteen clients in one conversation: counts stay exact, nothing is orphaned, nobody fails."""
 
 import random
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pictures
 import pytest
 import requests
+import sqlalchemy as sa
+from conftest import POSTGRES
 from live.clients import at_once, copy_of, sign_in, sized
 
 pytestmark = pytest.mark.usefixtures("stays_sound")
@@ -121,6 +126,60 @@ def test_an_account_goes_while_others_comment(url, pool, people, answers, conten
         assert leaver.user["id"] not in {
             comment["author"] and comment["author"]["id"] for comment in left
         }
+
+
+@pytest.mark.parametrize("content", ["keep", "delete"])
+def test_others_write_while_an_account_with_very_many_comments_goes(
+    url, people, database, figure, content
+):
+    ada, bob = people[:2]
+    post, total = write_post(url, bob), sized(10_000, 160_000)
+    insert_comments(database, post, ada.user["id"], total)
+    waits = []
+    with ThreadPoolExecutor(1) as pool:
+        path = f"{url}/users/{ada.user['id']}?content={content}"
+        deleting = pool.submit(ada.delete, path, timeout=300)
+        while not deleting.done():
+            started = time.perf_counter()
+            assert comment(url, bob, post).status_code == 201
+            waits.append(time.perf_counter() - started)
+            time.sleep(0.01)
+    assert deleting.result().status_code == 204
+    lasted = deleting.result().elapsed.total_seconds()
+    figure(f"{total:,} comments in {lasted:.1f} s; longest wait of others {max(waits):.2f} s")
+    shown = requests.get(f"{url}/posts/{post}", timeout=LIVE).json()
+    assert shown["comment_count"] == len(waits) + (total if content == "keep" else 0)
+
+
+def insert_comments(database, post, author, count):
+    """Insert comments as the service would, half of them replies to the one before."""
+    moment = datetime.now(UTC) - timedelta(days=1)
+    table = sa.table("comments", *map(sa.column, (
+        "id", "post_id", "parent_id", "author_id", "content", "version", "created_at", "updated_at"
+    )))  # fmt: skip
+    rows = []
+    for number in range(count):
+        at = moment + timedelta(milliseconds=number)
+        rows.append(
+            {
+                "id": f"{number:021}",
+                "post_id": post,
+                "parent_id": f"{number - 1:021}" if number % 2 else None,
+                "author_id": author,
+                "content": "x",
+                "version": 1,
+                "created_at": at if POSTGRES else at.strftime("%Y-%m-%d %H:%M:%S.%f"),
+                "updated_at": at if POSTGRES else at.strftime("%Y-%m-%d %H:%M:%S.%f"),
+            }
+        )
+    database.exec_driver_sql("BEGIN")
+    for start in range(0, count, 5000):
+        database.execute(sa.insert(table), rows[start : start + 5000])
+    added = {"count": count, "post": post}
+    database.execute(
+        sa.text("UPDATE posts SET comment_count = comment_count + :count WHERE id = :post"), added
+    )
+    database.exec_driver_sql("COMMIT")
 
 
 @pytest.mark.parametrize("what", ["post", "comment", "image"])

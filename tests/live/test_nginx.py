@@ -1,7 +1,9 @@
 """nginx with the shipped configuration in front of gunicorn with its own."""
 
+import re
 import socket
 import ssl
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +11,7 @@ import pictures
 import pytest
 import requests
 from live.clients import sign_in
+from live.sites import ROOT, needs
 
 
 @pytest.fixture
@@ -61,7 +64,9 @@ class TestAnswersOfItsOwn:
         problem(site.get("/posts", headers={"X-Long": "x" * 9000}), 400)
         problem(site.get("/posts?x=" + "x" * 9000), 414)
         assert site.get("/posts?cursor=" + "x" * 7000).status_code == 422
-        assert site.get("/posts", headers={f"X-{n}": "" for n in range(500)}).status_code == 200
+        assert site.get("/posts", headers={f"X-{n}": "" for n in range(80)}).status_code == 200
+        answer = site.get("/posts?limit=9", headers={f"X-{n}": "" for n in range(500)})
+        assert (answer.status_code, answer.json()["status"]) == (431, 431)  # gunicorn's own
 
     @pytest.mark.parametrize(
         ("method", "headers", "status"),
@@ -108,6 +113,74 @@ class TestAnswersOfItsOwn:
             context.wrap_socket(plain, server_hostname="localhost") as connection,
         ):
             assert b" 403 " in exchange(connection, "localhost")
+
+
+class TestHttp2:
+    """By it nginx accepts longer URLs than gunicorn does, and bodies without their length."""
+
+    @pytest.fixture
+    def ask(self, site, tmp_path):
+        """Send a request by HTTP/2; return the answer as `requests` would."""
+        needs("curl")
+
+        def ask(path, *options):
+            body, head = tmp_path / "answer", tmp_path / "head"
+            certificate = ("--cacert", site.nginx.certificate)
+            files = ("--output", body, "--dump-header", head)
+            form = "%{http_version} %{http_code}"
+            command = ["curl", "--http2", "--silent", *certificate, *files, "--write-out", form]
+            done = subprocess.run(
+                [*command, *options, site.url + path], capture_output=True, text=True, check=True
+            )
+            version, status = done.stdout.split()
+            assert version == "2"
+            answer = requests.Response()
+            answer.status_code = int(status)
+            answer._content = body.read_bytes()
+            lines = head.read_text().splitlines()[1:]
+            answer.headers.update(line.split(": ", 1) for line in lines if line)
+            return answer
+
+        return ask
+
+    @pytest.mark.parametrize("options", [(), ("-H", "Content-Length:")], ids=["length", "none"])
+    def test_a_body_that_is_too_large(self, ask, tmp_path, options):
+        (tmp_path / "large").write_bytes(b"x" * 7 * 2**20)
+        body = ("--data-binary", f"@{tmp_path / 'large'}")
+        problem(ask("/posts", *body, "-H", "Content-Type: application/json", *options), 413)
+
+    @pytest.mark.parametrize("path", ["/posts?x=", "/images/", "/signin?x=", "/metrics?x="])
+    # They are sent as 8, 7 and 5 bits, and nginx takes 8 KiB of those.
+    @pytest.mark.parametrize(("character", "longest"), [("Z", 8180), ("x", 9300), ("a", 13000)])
+    def test_a_long_url(self, ask, path, character, longest):
+        for length in (8001, 8160, 8170, 8180, longest):
+            problem(ask(path + character * (length - len(path))), 414)
+        answer = ask(path + character * (8000 - len(path)))
+        assert answer.status_code in {200, 404, 405, 422}
+        assert "html" not in answer.headers["Content-Type"]
+
+    def test_it_answers_other_requests(self, ask):
+        assert ask("/posts").json() == []
+
+
+class TestLog:
+    def test_the_access_log_has_the_id_of_each_request(self, site):
+        given = site.get("/posts", headers={"X-Request-ID": "find-me"})
+        made = [site.get(path) for path in ("/users/me", "/nowhere", "/posts?x=" + "x" * 9000)]
+        with requests.get(f"http://localhost:{site.nginx.http}/x", allow_redirects=False) as plain:
+            assert plain.status_code == 308
+        [gunicorn] = site.gunicorns
+        lines = (site.nginx.folder / "posting.access.log").read_text().splitlines()
+        for answer in (given, *made):
+            request_id = answer.headers["X-Request-ID"]
+            [line] = [line for line in lines if line.endswith(f" {request_id}")]
+            assert f" {answer.status_code} " in line
+            assert (f"[{request_id}]" in gunicorn.log.read_text()) == (answer.status_code != 414)
+        assert '"GET /x HTTP/1.1" 308 ' in "".join(lines)
+
+    def test_debian_rotates_it(self):
+        site = (ROOT / "deploy" / "nginx.conf").read_text()
+        assert set(re.findall(r"access_log (\S+)", site)) == {"/var/log/nginx/posting.access.log"}
 
 
 class TestNames:
@@ -214,6 +287,19 @@ class TestCache:
             "public, max-age=31536000, immutable"
         }
         assert asked(site, "/images/{id}") == 1
+        for query in ("?", "?copy=1", "?copy=2", "?&"):
+            assert site.get(f"/images/{url[-21:]}{query}").content == answers[0].content
+        assert asked(site, "/images/{id}") == 1
+        kept = (site.nginx.folder / "posting-images").rglob("*")
+        assert sum(path.is_file() for path in kept) == 1
+
+    def test_a_picture_is_not_kept_under_a_query(self, site, ada):
+        body = {"title": "x", "content": "x"}
+        post = ada.post(f"{site.url}/posts", json=body, timeout=20).json()
+        path = f"{site.url}/posts/{post['id']}/images"
+        url = ada.post(path, files={"file": pictures.png()}, timeout=20).json()["url"]
+        assert ada.get(f"{url}?copy=1", timeout=20).status_code == 422
+        assert ada.get(url, timeout=20).status_code == 200
 
     def test_conditions_hold_with_compression_and_without(self, site, ada):
         body = {"title": "x", "content": "long " * 1000}

@@ -1,5 +1,6 @@
 """docs/operating.md on a machine of its own: each of its commands is run, in its order."""
 
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,18 @@ CURL = "curl --silent --show-error --insecure --resolve example.org:443:127.0.0.
 SITE = "https://example.org"
 READY = f"until {CURL} --fail {SITE}/readyz; do sleep 0.2; done"
 ADA = "--cookie /root/ada"
+# As on a machine where Posting is installed as documented.
+INSTALLED = """
+chroot . useradd --system --home-dir /opt/posting --shell /usr/sbin/nologin posting
+mkdir -p opt/posting etc/posting/tls etc/nginx/sites-enabled etc/nginx/sites-available \
+    etc/systemd/system/posting.service.d usr/local/lib/systemd/system
+chroot . install -d -o posting -m 0700 /var/lib/posting /var/backups/posting
+echo 'POSTING_PASSWORD_MIN=20' > opt/posting/.env
+echo 'server { listen 80 default_server; }' > etc/nginx/sites-available/posting
+ln -s ../sites-available/posting etc/nginx/sites-enabled/posting
+ln -s /dev/null etc/systemd/system/posting.socket
+printf '[Service]\nEnvironment=BIND=10.0.0.9\n' > etc/systemd/system/posting.service.d/machine.conf
+"""
 CREDENTIALS = """'{"username": "ada", "password": "a long walk by the sea"}'"""
 
 pytestmark = [
@@ -64,7 +77,7 @@ def wheels(tmp_path_factory):
 
 @pytest.fixture
 def box(tmp_path, wheels):
-    box = Box(tmp_path, wheels=wheels, code=ROOT)
+    box = Box(tmp_path, INSTALLED, wheels=wheels, code=ROOT)
     yield box
     box.stop()
 
@@ -105,6 +118,10 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     assert "ada is a moderator now." in box.run(promote)
     assert '"role":"moderator"' in ask("/users/me", ADA)
     write("Before the backup")
+    [post] = json.loads(ask("/posts", "--fail", ADA))
+    ask("/docs/favicon-32x32.png", "--fail", "--output /root/picture.png")
+    form = "--form file=@/root/picture.png"  # systemd lets the service start its decoder
+    assert '"width":32' in ask(f"/posts/{post['id']}/images", "--fail", ADA, form)
 
     [change] = left.pop("Change a setting")
     box.run(change)
@@ -124,6 +141,8 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     box.run(upgrade)
     assert "The next version" in box.run(log)
     write("After the upgrade")
+    release(box)
+    box.run("cd /opt/posting && git pull --ff-only")  # which overwrites ORIG_HEAD
     box.run(back)
     assert "The next version" not in box.run(log)
     assert titles() == ["Before the backup"]
@@ -178,7 +197,7 @@ def prepare(box):
         echo 127.0.0.1 example.org >> /etc/hosts
         for address in 10.0.0.1 10.0.0.2; do ip address add $address/32 dev lo; done
         echo 'APT::Get::Upgrade "false";' > /etc/apt/apt.conf.d/no-network
-        pg_dropcluster 15 main && pg_createcluster 15 main
+        pg_createcluster 15 main
         git config --system --add safe.directory '*'
         git config --system user.name somebody
         git config --system user.email somebody@example.org

@@ -11,7 +11,7 @@ from live.conftest import ROOT
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # What no two runs or machines share; everything else must be the same to the letter.
 VARYING = re.compile(
-    r'(?P<id>(?<=")[A-Za-z0-9_-]{21}(?=")|(?<=/)[A-Za-z0-9_-]{21}\b)'
+    r'(?P<id>(?<=")[A-Za-z0-9_-]{21}(?=")|(?<=/)[A-Za-z0-9_-]{21}(?![A-Za-z0-9_-]))'
     r"|(?P<moment>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"
     r'|(?P<request>(?<="request_id":")[^"]+)'
     r'|(?P<size>(?<="size":)\d+)'

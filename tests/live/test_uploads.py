@@ -1,26 +1,29 @@
-"""Many large pictures at once: the process stays small, and others are answered meanwhile."""
+"""Many images at once, large or hostile: workers stay small and alive, and readers are answered."""
 
 import os
+import random
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from threading import Event
 
+import hostile
 import pictures
-import pytest
 import requests
-from live.clients import sign_in
+from live.clients import sign_in, sized
 from PIL import Image
 
 MIB = 2**20
-MOST_MEMORY = 600 * MIB
+MAX_MEMORY = 120 * MIB
+MAX_MEMORY_OF_LARGE = 160 * MIB  # eight uploads of 5 MiB, which the driver of Postgres copies
 SIDE = 5000  # 25 megapixels
 
 
-@pytest.fixture(scope="module")
-def large_pictures():
-    """One of each format, of as many pixels as are taken and at most 5 MiB."""
+def large_images():
+    """Return one of each format, of as many pixels as are accepted and at most 5 MiB."""
     noise = Image.frombytes("RGB", (250, 250), os.urandom(3 * 250 * 250))
     photograph = noise.resize((SIDE, SIDE), Image.Resampling.BILINEAR)
     drawing = pictures.scene("RGBA", (SIDE, SIDE))
@@ -33,67 +36,160 @@ def large_pictures():
     ]
 
 
-def peak_memory(server):
-    """Return the most memory that the worker ever held, in bytes."""
-    master = server.process.pid
-    [worker] = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-    status = Path(f"/proc/{worker}/status").read_text()
+def hostile_images():
+    """Return files that attack decoders, by name."""
+    return {
+        "profile in a JPEG": hostile.jpeg_with_profile(hostile.expensive_profile(8000)),
+        "profile in a PNG": hostile.png_with_profile(hostile.expensive_profile(100_000)),
+        "other profile": hostile.png_with_profile(hostile.expensive_profile(100_000, b"A2B0")),
+        "thin PNG": hostile.thin_png(25_000_000),
+        "thin APNG": hostile.thin_apng(9_000_000),
+        "long APNG": hostile.thin_apng(16_384),
+        "scans": hostile.many_scans(490),
+        "huge PNG": pictures.png_bomb(5000, 5000),
+        "huge GIF": pictures.gif_bomb(65_535, 65_535),
+        "growing GIF": pictures.gif_that_grows(5000),
+    }
+
+
+def memory_of(pid):
+    """Return the most memory that a process ever held, in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
     [peak] = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(peak) * 1024
 
 
-def test_twenty_uploads_at_once_leave_room_for_others(serve, large_pictures, figure):
-    server = serve(WEB_CONCURRENCY="1")
-    ada = sign_in(server.url, "ada")
-    idle = peak_memory(server)
-    finished = Event()
+def workers(server):
+    master = server.process.pid
+    children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    return [int(child) for child in children]
 
-    def send(path, **body):
-        # On a connection of its own: one that idles is closed after a while, perhaps just now.
-        return requests.post(server.url + path, cookies=ada.cookies, timeout=60, **body)
 
-    def upload(number):
-        """Add a picture to a post, when there is room for it."""
-        body = {"title": "x", "content": "x"}
-        post = send("/posts", json=body).json()["id"]
-        waited = 0
-        while True:
-            files = {"file": large_pictures[number % len(large_pictures)]}
-            answer = send(f"/posts/{post}/images", files=files)
-            if answer.status_code != 503:
-                return answer.status_code, waited
-            waited += 1
-            time.sleep(int(answer.headers["Retry-After"]))
+class Uploader:
+    """A client that adds images to posts of its own, on a connection of its own each time."""
+
+    def __init__(self, server, name):
+        self.url = server.url
+        self.cookies = sign_in(server.url, name).cookies
+        self.post = None
+
+    def _send(self, path, **body):
+        return requests.post(self.url + path, cookies=self.cookies, timeout=60, **body)
+
+    def upload(self, data):
+        """Return the status of the answer; a post gets ten images at most."""
+        if self.post is None:
+            self.post = self._send("/posts", json={"title": "x", "content": "x"}).json()["id"]
+        answer = self._send(f"/posts/{self.post}/images", files={"file": data})
+        if answer.status_code == 201:
+            self.post = None
+        return answer
+
+
+@contextmanager
+def reading(server):
+    """Read all the while; yield the list of how long each time took, in seconds."""
+    taken, finished = [], Event()
 
     def read():
-        """Read all the while; return how long each time took, in seconds."""
-        taken = []
         with requests.Session() as reader:
             while not finished.is_set():
                 started = time.perf_counter()
                 answer = reader.get(f"{server.url}/posts", timeout=20)
                 assert answer.status_code == 200, answer.text
                 taken.append(time.perf_counter() - started)
-        return taken
+                time.sleep(0.002)
 
-    with ThreadPoolExecutor(21) as pool:
-        reading = pool.submit(read)
-        started = time.perf_counter()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(read)
         try:
-            uploads = list(pool.map(upload, range(20)))
+            yield taken
         finally:
             finished.set()
+        running.result()
+
+
+def described(taken):
+    taken = sorted(taken)
+    typical, slow, slowest = (
+        1000 * taken[place] for place in (len(taken) // 2, -len(taken) // 100, -1)
+    )
+    return (
+        f"{len(taken):,} reads meanwhile: median {typical:.1f} ms, 99 % {slow:.0f} ms, "
+        f"longest {slowest:.0f} ms"
+    )
+
+
+def test_twenty_large_images_at_once_leave_room_for_others(serve, figure):
+    server = serve(WEB_CONCURRENCY="1")
+    [worker] = workers(server)
+    idle, images = memory_of(worker), large_images()
+
+    def upload(number):
+        uploader, waited = Uploader(server, f"user-{number}"), 0
+        while (answer := uploader.upload(images[number % len(images)])).status_code == 503:
+            waited += 1
+            time.sleep(int(answer.headers["Retry-After"]))
+        return answer.status_code, waited
+
+    with reading(server) as taken, ThreadPoolExecutor(20) as pool:
+        started = time.perf_counter()
+        uploads = list(pool.map(upload, range(20)))
         lasted = time.perf_counter() - started
-    taken = sorted(reading.result())
-    peak = peak_memory(server)
-    waits = sum(waited for _, waited in uploads)
-    typical, slow, slowest = median(taken), taken[len(taken) * 99 // 100], taken[-1]
+    peak, waits = memory_of(worker), sum(waited for _, waited in uploads)
     figure(
-        f"20 pictures of 25 megapixels in {lasted:.1f} s, told to wait {waits} times; "
-        f"memory {idle / MIB:.0f} MiB idle, {peak / MIB:.0f} MiB at most; "
-        f"{len(taken)} reads meanwhile: median {typical * 1000:.1f} ms, "
-        f"99 % {slow * 1000:.0f} ms, longest {slowest * 1000:.0f} ms"
+        f"20 images of 25 megapixels in {lasted:.1f} s, told to wait {waits} times; "
+        f"memory {idle / MIB:.0f} MiB idle, {peak / MIB:.0f} MiB at most; {described(taken)}"
     )
     assert [status for status, _ in uploads] == [201] * 20
-    assert peak < MOST_MEMORY
+    assert workers(server) == [worker]
+    assert peak < MAX_MEMORY_OF_LARGE
     assert len(taken) > lasted * 2
+
+
+def test_an_ordinary_image_is_there_at_once(serve, figure):
+    uploader = Uploader(serve(WEB_CONCURRENCY="1"), "ada")
+    photograph = pictures.encoded(pictures.scene(size=(1600, 1200)), "JPEG", quality=85)
+    taken = []
+    for _ in range(sized(5, 50)):
+        answer = uploader.upload(photograph)
+        assert answer.status_code == 201
+        taken.append(answer.elapsed.total_seconds())
+    figure(f"a JPEG of 1600 by 1200 pixels in {median(taken):.2f} s, {max(taken):.2f} s at most")
+
+
+def test_hostile_images_kill_no_worker(serve, figure):
+    """With 1 GiB of address space, as on a small machine."""
+    server = serve("prlimit", f"--as={1024 * MIB}", WEB_CONCURRENCY="2")
+    before = workers(server)
+    chance = random.Random(1)
+    valid = [
+        *(pictures.encoded(pictures.scene(), form) for form in ("PNG", "JPEG", "WEBP", "GIF")),
+        *(pictures.animation(form) for form in ("PNG", "WEBP", "GIF")),
+    ]
+    broken = [hostile.mutations(data, seed) for seed, data in enumerate(valid)]
+    files = list(hostile_images().values())
+    files += [next(chance.choice(broken)) for _ in range(sized(50, 985))]
+    files += [hostile.long_animation("WEBP", frames=400)] * sized(1, 5)
+    chance.shuffle(files)
+    uploaders = [Uploader(server, f"user-{number}") for number in range(4)]
+    answers = Counter()
+
+    def send(uploader, own_files):
+        for data in own_files:
+            answers[uploader.upload(data).status_code] += 1
+
+    with reading(server) as taken, ThreadPoolExecutor(4) as pool:
+        started = time.perf_counter()
+        list(pool.map(send, uploaders, [files[number::4] for number in range(4)]))
+        lasted = time.perf_counter() - started
+    peak = max(memory_of(worker) for worker in before)
+    figure(
+        f"{len(files):,} hostile images in {lasted:.0f} s, {dict(sorted(answers.items()))}; "
+        f"workers at {peak / MIB:.0f} MiB at most; {described(taken)}"
+    )
+    assert workers(server) == before
+    assert set(answers) <= {201, 422, 503}
+    assert answers[422] > len(files) / 4
+    assert peak < MAX_MEMORY
+    assert median(taken) < 0.01

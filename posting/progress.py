@@ -1,0 +1,36 @@
+"""Progress of long commands."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+import click
+
+SECONDS_BETWEEN_LINES = 1.0
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress on stderr; yield a function that advances it.
+
+    On a terminal there is a bar, elsewhere a line after each tenth, at most one in a second.
+    """
+    if sys.stderr.isatty():
+        with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
+            yield bar.update
+        return
+
+    done, shown, shown_at = 0, 0, monotonic()
+    click.echo(f"{label}: 0 of {total:,}", err=True)
+
+    def advance(count: int) -> None:
+        nonlocal done, shown, shown_at
+        done += count
+        if (done - shown) * 10 >= total and monotonic() - shown_at >= SECONDS_BETWEEN_LINES:
+            click.echo(f"{label}: {done:,} of {total:,}", err=True)
+            shown, shown_at = done, monotonic()
+
+    yield advance
+    if done != shown:
+        click.echo(f"{label}: {done:,} of {total:,}", err=True)

@@ -1,0 +1,32 @@
+"""The WSGI app for servers: `gunicorn posting.wsgi:app`."""
+
+import os
+import sys
+
+import click
+from flask.cli import load_dotenv
+from flask.helpers import get_load_dotenv
+
+from posting import create_app
+from posting.config import StartError
+from posting.database import in_memory
+from posting.migrations import DatabaseAwayError
+
+# The exit code that tells gunicorn and systemd not to try again.
+CANNOT_START = 3
+
+os.umask(0o077)  # files such as an SQLite database are for the service's user alone
+
+try:
+    if get_load_dotenv():
+        load_dotenv()  # as `flask` does, so that commands and server have the same settings
+    app = create_app()
+    with app.app_context():
+        if in_memory() and not click.get_current_context(silent=True):
+            raise StartError(
+                "POSTING_DATABASE_URL names an in-memory database, and each worker would have a "
+                "separate one. Use a file: sqlite:///posting.db"
+            )
+except StartError as error:
+    print(f"posting: {error.message}", file=sys.stderr)
+    sys.exit(1 if isinstance(error, DatabaseAwayError) else CANNOT_START)

@@ -1,0 +1,197 @@
+"""The server and `flask`, started as documented in a copy of the checkout with its own `.env`."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+
+import pytest
+import requests
+from conftest import POSTGRES, upgrade
+from live.conftest import SETTINGS, free_port
+from live.sites import ROOT
+
+SERVE = [".venv/bin/python", "deploy/serve.py"]
+ADA = {"username": "ada", "password": "a long walk by the sea"}
+
+
+class Checkout:
+    """A copy of what is served, whose settings are those of its `.env`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(ROOT / "posting", folder / "posting")
+        shutil.copytree(ROOT / "deploy", folder / "deploy")
+        for name in ("Makefile", "wsgi.py", "requirements.txt"):
+            shutil.copy(ROOT / name, folder)
+        (folder / ".venv").symlink_to(sys.prefix)
+        self.settings(**SETTINGS)
+
+    def settings(self, **settings):
+        with (self.folder / ".env").open("a") as file:
+            file.writelines(f"{name}={value}\n" for name, value in settings.items())
+
+    def popen(self, *command, **environment):
+        own = {name: value for name, value in os.environ.items() if "DOTENV" not in name}
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=own | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *command, **environment):
+        """Run a command to its end; return its exit code and what it prints."""
+        process = self.popen(*command, **environment)
+        try:
+            output, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
+        return process.returncode, output, errors
+
+    @contextmanager
+    def serving(self, *command, **environment):
+        """Yield the address that a server prints when it is ready."""
+        process = self.popen(*command, **environment)
+        deadline = Timer(30, process.kill)
+        deadline.start()
+        try:
+            lines = iter(process.stdout.readline, "")
+            found = (re.match(r"Posting is at (\S+) and its docs", line) for line in lines)
+            [address] = [next(filter(None, found), None)]
+            assert address, process.stderr.read()
+            deadline.cancel()
+            yield address[1]
+        finally:
+            deadline.cancel()
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def database(checkout, empty_url):
+    """The URL of an empty database, which `.env` names."""
+    checkout.settings(POSTING_DATABASE_URL=empty_url)
+    if POSTGRES:
+        upgrade(empty_url)
+    return empty_url
+
+
+@pytest.mark.parametrize("command", [SERVE, ["make", "--old-file=.venv/run", "run"]])
+def test_the_server_and_flask_read_the_same_file(checkout, database, command):
+    port = str(free_port())
+    checkout.settings(PORT=port, POSTING_PASSWORD_MIN="15")
+    with checkout.serving(*command) as url:
+        assert url == f"http://127.0.0.1:{port}"
+        short = requests.post(f"{url}/signup", json=ADA | {"password": "short of 15"}, timeout=9)
+        assert short.status_code == 422
+        assert requests.post(f"{url}/signup", json=ADA, timeout=9).status_code == 201
+        code, output, _ = checkout.run(".venv/bin/flask", "users", "promote", "ada")
+        assert (code, output) == (0, "ada is a moderator now.\n")
+
+
+def test_the_environment_wins_over_the_file(checkout, database):
+    checkout.settings(PORT="9", BIND="192.0.2.1")
+    port = str(free_port())
+    with checkout.serving(*SERVE, PORT=port, BIND="127.0.0.2") as url:
+        assert url == f"http://127.0.0.2:{port}"
+        assert requests.get(f"{url}/readyz", timeout=9).status_code == 200
+
+
+def test_no_address_is_printed_for_a_socket(checkout, database):
+    path = checkout.folder / "sock"
+    process = checkout.popen(*SERVE, BIND=f"unix:{path}")
+    log = iter(process.stderr.readline, "")
+    assert any("Booting worker" in line for line in log)
+    process.terminate()
+    assert process.communicate(timeout=30)[0] == ""
+
+
+def test_an_app_of_a_test_reads_no_file(checkout):
+    checkout.settings(POSTING_PASSWORD_MIN="15")
+    code = (
+        "from posting import create_app;"
+        "app = create_app({'TESTING': True, 'DATABASE_URL': 'sqlite://'});"
+        "print(app.config['PASSWORD_MIN'])"
+    )
+    assert checkout.run(".venv/bin/python", "-c", code) == (0, "8\n", "")
+
+
+@pytest.mark.parametrize("where", ["in the environment", "in the file"])
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("WEB_CONCURRENCY", "abc", "must be a whole number from 1 to 1000; it is 'abc'."),
+        ("WEB_CONCURRENCY", "0", "must be a whole number from 1 to 1000; it is '0'."),
+        ("PORT", "70000", "must be a whole number from 0 to 65535; it is '70000'."),
+        ("MAX_REQUESTS", "x", "must be a whole number from 0 to 999999999; it is 'x'."),
+        ("POSTING_PASSWORD_MIN", "3", "must be a whole number from 8 to 256; it is '3'."),
+        (
+            "POSTING_DATABASE_URL",
+            "sqlite://",
+            "names an in-memory database, and each worker would have a separate one. "
+            "Use a file: sqlite:///posting.db",
+        ),
+    ],
+)
+def test_a_wrong_setting_stops_the_server_with_one_line(checkout, name, value, rule, where):
+    environment = {name: value} if where == "in the environment" else {}
+    if not environment:
+        checkout.settings(**{name: value})
+    code, output, errors = checkout.run(*SERVE, **environment)
+    line = [line for line in errors.splitlines() if "] [INFO] " not in line]
+    assert (line, code, output) == ([f"posting: {name} {rule}"], 3, "")
+
+
+def test_a_command_may_have_a_database_in_memory(checkout):
+    checkout.settings(POSTING_DATABASE_URL="sqlite://")
+    code, output, _ = checkout.run(".venv/bin/flask", "openapi", "print")
+    assert code == 0
+    assert json.loads(output)["info"]["title"] == "Posting"
+
+
+def test_an_empty_number_is_the_default(checkout, database):
+    empty = {"PORT": str(free_port()), "WEB_CONCURRENCY": "", "MAX_REQUESTS": ""}
+    with checkout.serving(*SERVE, **empty) as url:
+        assert requests.get(f"{url}/readyz", timeout=9).status_code == 200
+
+
+@pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
+def test_flask_run_logs_a_request_once(checkout, database, debug):
+    port = str(free_port())
+    process = checkout.popen(".venv/bin/flask", "run", "--no-reload", "--port", port, *debug)
+    deadline = Timer(30, process.kill)
+    deadline.start()
+    try:
+        log = iter(process.stderr.readline, "")
+        assert any(f"Running on http://127.0.0.1:{port}" in line for line in log)
+        assert "CTRL+C" in next(log)
+        for path in ("posts", "nowhere", "docs/favicon-32x32.png"):
+            requests.get(f"http://127.0.0.1:{port}/{path}", timeout=9)
+    finally:
+        process.terminate()
+        lines = process.communicate(timeout=30)[1].splitlines()
+        deadline.cancel()
+    routes = [re.sub(r".* route=(\S+) .*", r"\1", line) for line in lines if "GET" in line]
+    assert routes == ["/posts", "none", "/docs/{filename}"]
+
+
+def test_a_file_that_cannot_be_read_stops_the_server(checkout):
+    file = checkout.folder / ".env"
+    file.write_bytes(b"POSTING_PUBLIC_URL=https://\xff\n")
+    code, output, errors = checkout.run(*SERVE)
+    assert (code, output) == (3, "")
+    assert errors.startswith("posting: The settings in .env cannot be read (")
+    assert errors.count("\n") == 1

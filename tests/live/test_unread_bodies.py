@@ -1,0 +1,117 @@
+"""Answers that come before the body is read: no client and no proxy sees a reset."""
+
+import json
+from collections import Counter
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from live.clients import sign_in, sized
+
+BODY = json.dumps({"title": "x", "content": "x" * 90_000}).encode()
+JSON = {"Content-Type": "application/json"}
+ELSEWHERE = JSON | {"Sec-Fetch-Site": "cross-site"}
+TIMES = sized(25, 100)  # for each kind of request
+TOO_LARGE = b" " * 3_000_000
+
+
+@pytest.fixture
+def server(serve):
+    return serve(WEB_CONCURRENCY="2")
+
+
+@pytest.fixture
+def send_all(figure):
+    """Send requests of all kinds in turn, and compare the statuses that come back."""
+
+    def send_all(send, client):
+        cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        kinds = [
+            ("POST", "/posts", JSON, BODY, 401),
+            ("POST", "/posts", ELSEWHERE, BODY, 403),
+            ("POST", "/nothing", JSON, BODY, 404),
+            ("PUT", "/posts", JSON, BODY, 405),
+            ("POST", "/posts", JSON | {"Cookie": cookies}, TOO_LARGE, 413),
+        ]
+        answers = Counter()
+        for _ in range(TIMES):
+            for *request, _ in kinds:
+                answers[send(*request)] += 1
+        figure(", ".join(f"{n:,} times {status}" for status, n in sorted(answers.items())))
+        assert answers == {status: TIMES for *_, status in kinds}
+
+    return send_all
+
+
+def test_none_through_nginx(start_site, send_all):
+    site = start_site(WEB_CONCURRENCY="2")
+    ada = sign_in(site.url, "ada", site.client())
+
+    def send(method, path, headers, body):
+        url = site.url + path
+        return client.request(method, url, headers=headers, data=body, timeout=20).status_code
+
+    with site.client() as client:
+        send_all(send, ada)
+
+
+def test_none_by_http_client_on_one_connection(server, send_all):
+    def send(method, path, headers, body):
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        answer.read()
+        assert not answer.will_close
+        return answer.status
+
+    ada = sign_in(server.url, "ada")
+    with closing(HTTPConnection(urlsplit(server.url).netloc, timeout=20)) as connection:
+        send_all(send, ada)
+
+
+def test_none_by_requests_on_one_connection(server, send_all):
+    def send(method, path, headers, body):
+        url = server.url + path
+        answer = client.request(method, url, headers=headers, data=body, timeout=20)
+        assert answer.headers["Connection"] == "keep-alive"
+        return answer.status_code
+
+    ada = sign_in(server.url, "ada")
+    with requests.Session() as client:
+        send_all(send, ada)
+
+
+def test_none_in_chunks(server):
+    with requests.Session() as client:
+        for _ in range(10):
+            url = f"{server.url}/posts"
+            answer = client.post(url, headers=JSON, data=iter([BODY] * 10), timeout=20)
+            assert answer.status_code == 401
+            assert answer.headers["Connection"] == "keep-alive"
+
+
+def test_a_body_beyond_the_limit_closes_the_connection(server):
+    netloc = urlsplit(server.url).netloc
+    for headers in ({"Content-Length": "7000000"}, {"Transfer-Encoding": "chunked"}):
+        with closing(HTTPConnection(netloc, timeout=20)) as connection:
+            connection.putrequest("POST", "/posts")
+            for name, value in (JSON | headers).items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            if "Transfer-Encoding" in headers:
+                connection.send(b"6acfc0\r\n" + b" " * 7_000_000)
+            with connection.getresponse() as answer:
+                assert (answer.status, answer.headers["Connection"]) == (401, "close")
+                assert json.load(answer)["status"] == 401
+
+
+def test_what_comes_next_on_the_connection_is_a_request_of_its_own(server):
+    ada = sign_in(server.url, "ada")
+    for _ in range(5):
+        requests_in_turn = [
+            ada.post(f"{server.url}/posts", data=b"{" * 100_000, headers=ELSEWHERE, timeout=20),
+            ada.post(f"{server.url}/posts", data=BODY, headers=JSON, timeout=20),
+            ada.get(f"{server.url}/posts", data=b"ignored", timeout=20),
+        ]
+        assert [answer.status_code for answer in requests_in_turn] == [403, 201, 200]
