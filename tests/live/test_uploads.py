@@ -59,10 +59,15 @@ def memory_of(pid):
     return int(peak) * 1024
 
 
-def workers(server):
+def workers(server, count):
+    """Return the processes of the workers; gunicorn starts the first and then the others."""
     master = server.process.pid
-    children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-    return [int(child) for child in children]
+    for _ in range(200):
+        children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+        if len(children) == count:
+            return [int(child) for child in children]
+        time.sleep(0.05)
+    raise AssertionError(f"{len(children)} workers instead of {count}")
 
 
 class Uploader:
@@ -122,7 +127,7 @@ def described(taken):
 
 def test_twenty_large_images_at_once_leave_room_for_others(serve, figure):
     server = serve(WEB_CONCURRENCY="1")
-    [worker] = workers(server)
+    [worker] = workers(server, 1)
     idle, images = memory_of(worker), large_images()
 
     def upload(number):
@@ -142,7 +147,7 @@ def test_twenty_large_images_at_once_leave_room_for_others(serve, figure):
         f"memory {idle / MIB:.0f} MiB idle, {peak / MIB:.0f} MiB at most; {described(taken)}"
     )
     assert [status for status, _ in uploads] == [201] * 20
-    assert workers(server) == [worker]
+    assert workers(server, 1) == [worker]
     assert peak < MAX_MEMORY_OF_LARGE
     assert len(taken) > lasted * 2
 
@@ -161,7 +166,7 @@ def test_an_ordinary_image_is_there_at_once(serve, figure):
 def test_hostile_images_kill_no_worker(serve, figure):
     """With 1 GiB of address space, as on a small machine."""
     server = serve("prlimit", f"--as={1024 * MIB}", WEB_CONCURRENCY="2")
-    before = workers(server)
+    before = workers(server, 2)
     chance = random.Random(1)
     valid = [
         *(pictures.encoded(pictures.scene(), form) for form in ("PNG", "JPEG", "WEBP", "GIF")),
@@ -188,7 +193,7 @@ def test_hostile_images_kill_no_worker(serve, figure):
         f"{len(files):,} hostile images in {lasted:.0f} s, {dict(sorted(answers.items()))}; "
         f"workers at {peak / MIB:.0f} MiB at most; {described(taken)}"
     )
-    assert workers(server) == before
+    assert workers(server, 2) == before
     assert set(answers) <= {201, 422, 503}
     assert answers[422] > len(files) / 4
     assert peak < MAX_MEMORY
