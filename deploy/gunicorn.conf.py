@@ -48,7 +48,14 @@ except (OSError, UnicodeDecodeError) as error:
 
 _address = os.environ.get("BIND") or "127.0.0.1"
 _port = whole_number("PORT", 8000, 0, 65_535)
-bind = _address if _address.startswith("unix:") else f"{_address}:{_port}"
+if re.fullmatch("unix:/.+", _address):
+    bind = _address
+elif re.fullmatch("[0-9A-Za-z.-]+", _address):
+    bind = f"{_address}:{_port}"
+elif re.fullmatch(r"\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*\]?", _address):  # IPv6
+    bind = f"[{_address.strip('[]')}]:{_port}"
+else:
+    stop(f"BIND must be an address without a port, or unix:/path; it is {_address!r}.")
 workers = whole_number("WEB_CONCURRENCY", os.cpu_count() or 1, 1, 1000)
 
 # Threads keep slow clients apart, and images that wait to be decoded hold up to four of them. The

@@ -19,7 +19,10 @@ os.umask(0o077)  # files such as an SQLite database are for the service's user a
 
 try:
     if get_load_dotenv():
-        load_dotenv()  # as `flask` does, so that commands and server have the same settings
+        try:
+            load_dotenv()  # as `flask` does, so that commands and server have the same settings
+        except (OSError, UnicodeDecodeError) as error:
+            raise StartError(f"The settings in .env cannot be read ({error}).") from error
     app = create_app()
     with app.app_context():
         if in_memory() and not click.get_current_context(silent=True):

@@ -220,6 +220,13 @@ class TestForms:
         answer = alice.post(images_of(post), input_stream=BytesIO(), content_type=kind)
         assert "is empty" in problem(answer, 400)["detail"]
 
+    def test_a_form_that_is_cut_off_is_refused(self, alice, post):
+        start = b"--b\r\nContent-Disposition: form-data; name=file; filename=f\r\n\r\n"
+        kind = "multipart/form-data; boundary=b"
+        answer = alice.post(images_of(post), data=start + pictures.png(), content_type=kind)
+        expected = "The body is not a form: its last boundary is missing."
+        assert problem(answer, 400)["detail"] == expected
+
     @pytest.mark.parametrize(
         "boundary",
         ["", "; boundary=", '; boundary=""', "; boundary=é", f"; boundary={'-' * 101}"],

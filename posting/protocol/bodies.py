@@ -87,6 +87,8 @@ def _parts(chunks: Iterator[bytes], boundary: bytes) -> Iterator[tuple[str, str 
     content: list[bytes] = []
     for chunk in received:
         decoder.receive_data(chunk)
+        if chunk is None and decoder.state is not State.EPILOGUE:
+            raise ValueError("its last boundary is missing")
         while not isinstance(event := decoder.next_event(), NeedData | Epilogue):
             if isinstance(event, Field | File):
                 if not event.name or len(event.name) > LONGEST_NAME:

@@ -136,6 +136,11 @@ def test_an_app_of_a_test_reads_no_file(checkout):
         ("WEB_CONCURRENCY", "abc", "must be a whole number from 1 to 1000; it is 'abc'."),
         ("WEB_CONCURRENCY", "0", "must be a whole number from 1 to 1000; it is '0'."),
         ("PORT", "70000", "must be a whole number from 0 to 65535; it is '70000'."),
+        (
+            "BIND",
+            "127.0.0.1:80",
+            "must be an address without a port, or unix:/path; it is '127.0.0.1:80'.",
+        ),
         ("MAX_REQUESTS", "x", "must be a whole number from 0 to 999999999; it is 'x'."),
         ("POSTING_PASSWORD_MIN", "3", "must be a whole number from 8 to 256; it is '3'."),
         (
