@@ -8,25 +8,27 @@ import orjson
 from flask import Flask, Response, current_app
 from flask.json.provider import DefaultJSONProvider
 
-from posting import cli, config, database, logs, migrations, secret_key, sessions
+from posting import cli, config, logs, secret_key
+from posting.auth import sessions
 from posting.blueprints.auth import auth
 from posting.blueprints.comments import comments
 from posting.blueprints.images import images
 from posting.blueprints.posts import posts
 from posting.blueprints.system import system
 from posting.blueprints.users import users
-from posting.protocol import (
-    cross_origin,
-    drain,
+from posting.db import engine, migrations
+from posting.http import (
+    access_log,
+    body_drain,
+    csrf,
+    errors,
+    etags,
     headers,
-    hosts,
-    observation,
     openapi,
-    preconditions,
-    problems,
+    proxy,
     response_cache,
 )
-from posting.protocol.operations import IdConverter
+from posting.http.endpoint import IdConverter
 
 
 class JsonProvider(DefaultJSONProvider):
@@ -74,14 +76,14 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
     config.load(app, given)
     secret_key.init_app(app)
     logs.init_app(app)
-    database.init_app(app)
-    observation.init_app(app)
-    preconditions.init_app(app)
+    engine.init_app(app)
+    access_log.init_app(app)
+    etags.init_app(app)
     response_cache.init_app(app)
     headers.init_app(app)
-    problems.init_app(app)
-    hosts.init_app(app)
-    cross_origin.init_app(app)
+    errors.init_app(app)
+    proxy.init_app(app)
+    csrf.init_app(app)
     sessions.init_app(app)
     cli.init_app(app)
 
@@ -89,6 +91,6 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
     for blueprint in (posts, comments, images, users, auth, system):
         api.register_blueprint(blueprint)
 
-    drain.init_app(app)
+    body_drain.init_app(app)
     migrations.init_app(app)
     return app

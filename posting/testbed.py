@@ -16,10 +16,10 @@ from flask.testing import FlaskClient
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from posting.config import CHEAP_PASSWORD_HASH, SETTINGS, StartError
-from posting.database import db, in_memory
+from posting.db.engine import db, is_in_memory
+from posting.db.migrations import ensure_current
+from posting.db.models import MODERATOR, User
 from posting.factory import create_app
-from posting.migrations import ensure_current
-from posting.models import MODERATOR, User
 
 # All settings, so that variables of the environment have no effect.
 DEFAULTS: dict[str, Any] = dict.fromkeys(setting.name for setting in SETTINGS) | {
@@ -62,7 +62,7 @@ def running_app(database_url: str, settings: Mapping[str, Any]) -> Iterator[Flas
         app = create_app(DEFAULTS | {"DATABASE_URL": database_url} | dict(settings))
     app.test_client_class = Client
     with app.app_context():
-        if in_memory():
+        if is_in_memory():
             ensure_current()
         elif IS_FOR_TESTS.search(Path(db.engine.url.database or "").name):
             flask_migrate.upgrade()
@@ -76,9 +76,9 @@ def running_app(database_url: str, settings: Mapping[str, Any]) -> Iterator[Flas
         db.engine.dispose()
 
 
-def is_in_memory(app: Flask) -> bool:
+def has_memory_database(app: Flask) -> bool:
     with app.app_context():
-        return in_memory()
+        return is_in_memory()
 
 
 def delete_all_rows(app: Flask) -> None:

@@ -62,10 +62,10 @@ def _posting_file_app(
 
 @pytest.fixture(scope="session")
 def _posting_server(request: pytest.FixtureRequest, _posting_app: "Flask") -> Iterator["Server"]:
-    from posting.testbed import is_in_memory, serving
+    from posting.testbed import has_memory_database, serving
 
     app = _posting_app
-    if is_in_memory(app):  # on one connection, which the threads of a server cannot share
+    if has_memory_database(app):  # on one connection, which the threads of a server cannot share
         app = request.getfixturevalue("_posting_file_app")
     with serving(app) as server:
         yield server

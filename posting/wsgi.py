@@ -9,8 +9,8 @@ from flask.helpers import get_load_dotenv
 
 from posting import create_app
 from posting.config import StartError
-from posting.database import in_memory
-from posting.migrations import DatabaseAwayError
+from posting.db.engine import is_in_memory
+from posting.db.migrations import DatabaseAwayError
 
 # The exit code that tells gunicorn and systemd not to try again.
 CANNOT_START = 3
@@ -25,7 +25,7 @@ try:
             raise StartError(f"The settings in .env cannot be read ({error}).") from error
     app = create_app()
     with app.app_context():
-        if in_memory() and not click.get_current_context(silent=True):
+        if is_in_memory() and not click.get_current_context(silent=True):
             raise StartError(
                 "POSTING_DATABASE_URL names an in-memory database, and each worker would have a "
                 "separate one. Use a file: sqlite:///posting.db"

@@ -11,17 +11,17 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import pictures
 import psycopg
 import pytest
 import sqlalchemy as sa
-from archives import documented
-from asserts import sound
 from flask import Flask
 
 from posting import create_app, testbed
-from posting.database import db
-from posting.protocol.response_cache import CommitWatch
+from posting.db.engine import db
+from posting.http.response_cache import CommitWatch
+from tests.helpers import pictures
+from tests.helpers.archives import documented
+from tests.helpers.assertions import sound
 
 pytest_plugins = ["pytester", "posting.testing"]
 

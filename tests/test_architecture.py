@@ -1,82 +1,85 @@
-"""Imports run one way, and the packaging lists what there is."""
+"""Imports run one way and in no circle, and the packaging lists what there is."""
 
 import ast
 import subprocess
 import sys
 from configparser import ConfigParser
-from pathlib import Path
+from graphlib import TopologicalSorter
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-FLOORS = (  # a module may import what stands on its own floor or below
-    {"config", "database", "files", "moments", "progress"},
-    {"models", "secret_key", "invariants", "fields"},
-    {"schemas", "migrations", "logs", "columns"},
-    {
-        "protocol",
-        "sessions",
-        "locked",
-        "deletion",
-        "moderation",
-        "imaging",
-        "demo",
-        "archive",
-        "archive_lines",
-        "backup",
-        "doctor",
-    },
-    {"cli", "blueprints"},
-    {"factory"},
-    {"posting", "create_app", "wsgi", "testbed", "testing"},
+from tests.helpers import ROOT
+
+# A module imports from its own layer and from those above it in this list.
+LAYERS = (
+    {"config", "logs", "db"},
+    {"http", "schemas"},
+    {"auth", "domain"},
+    {"blueprints", "cli", "ops"},
+    {"factory", "wsgi", "testbed", "testing"},
 )
 # pytest loads the plugin in every run where Posting is installed, used or not.
 LAZY = {"posting", "posting.testing"}
-MODULES = sorted((ROOT / "posting").rglob("*.py"))
+PACKAGE = ROOT / "posting"
+MODULES = {
+    ".".join(part for part in path.relative_to(ROOT).with_suffix("").parts if part != "__init__"): (
+        path
+    )
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
 
 
-def room(module: str) -> str:
-    return module.removeprefix("posting.").partition(".")[0]
+def package_of(module):
+    return module.split(".")[1]
 
 
-def floor(module: str) -> int:
-    return next(number for number, rooms in enumerate(FLOORS) if room(module) in rooms)
+def layer_of(module):
+    return next(number for number, layer in enumerate(LAYERS) if package_of(module) in layer)
 
 
-def name_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
-
-
-def imports(path: Path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "posting":
-            yield from (f"posting.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+def imports(module):
+    """Return the modules of Posting that a module imports at its top, and all other modules."""
+    own, others = set(), set()
+    for node in ast.parse(MODULES[module].read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            own |= {name if name in MODULES else node.module for name in names}
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            own |= {alias.name for alias in node.names}
+    others = {name for name in own if name not in MODULES}
+    return own - others - {"posting"}, others
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_run_one_way(path):
-    module = name_of(path)
-    for imported in imports(path):
-        if imported.startswith("posting."):
-            assert floor(imported) <= floor(module), f"{module} imports {imported}"
-            if module.startswith("posting.blueprints."):
-                assert not imported.startswith("posting.blueprints"), f"{module}: {imported}"
-            if module == "posting.schemas":
-                assert room(imported) in {"config", "database", "moments", "fields"}
-        if imported == "flask_login":
-            assert module == "posting.sessions"
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "posting"])
+def test_imports_run_one_way(module):
+    for imported in imports(module)[0]:
+        assert layer_of(imported) <= layer_of(module), f"{module} imports {imported}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_stand_at_the_top(path):
-    if name_of(path) in LAZY:
+def test_modules_import_in_no_circle():
+    graph = {module: imports(module)[0] for module in MODULES}
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def test_packages_import_in_no_circle():
+    graph = {}
+    for module in MODULES:
+        if module != "posting":
+            used = {package_of(imported) for imported in imports(module)[0]}
+            graph.setdefault(package_of(module), set()).update(used - {package_of(module)})
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def test_only_one_module_knows_flask_login():
+    knowing = {module for module in MODULES if "flask_login" in imports(module)[1]}
+    assert knowing == {"posting.auth.sessions"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_stand_at_the_top(module):
+    if module in LAZY:
         return
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(MODULES[module].read_text())
     inner = [
         node
         for function in ast.walk(tree)
@@ -84,7 +87,7 @@ def test_imports_stand_at_the_top(path):
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]
-    if path == ROOT / "posting" / "cli" / "demo.py":  # Pillow stays out of the server's process
+    if module == "posting.cli.demo":  # Pillow stays out of the server's process
         [demo] = inner
         inner.remove(demo)
     assert inner == []
@@ -93,7 +96,7 @@ def test_imports_stand_at_the_top(path):
 def test_a_server_does_not_import_the_demo():
     code = (
         "import sys, posting; posting.create_app({'TESTING': True, 'DATABASE_URL': 'sqlite://'});"
-        "print('posting.demo' in sys.modules)"
+        "print('posting.ops.demo' in sys.modules)"
     )
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout == b"False\n"
@@ -103,4 +106,4 @@ def test_every_package_is_listed():
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     listed = set(setup["options"]["packages"].split())
-    assert listed == {name_of(path) for path in MODULES if path.name == "__init__.py"}
+    assert listed == {module for module, path in MODULES.items() if path.name == "__init__.py"}

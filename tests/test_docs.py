@@ -14,8 +14,8 @@ import click
 import pytest
 
 from posting import config
+from tests.helpers import ROOT
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OWN_COMMANDS = {"backup", "demo", "doctor", "export", "import", "moderation", "restore", "users"}

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import schemathesis
-from asserts import closed
 from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from posting import create_app
-from posting.fields import EXAMPLE_ID
+from posting.schemas.fields import EXAMPLE_ID
+from tests.helpers.assertions import closed
 
 CASES = int(os.environ.get("FUZZ_CASES", "0"))
 

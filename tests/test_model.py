@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
-import pictures
 import pytest
 import sqlalchemy as sa
-from asserts import problem, sound, walk
-from conftest import PASSWORD
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -20,9 +17,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from posting.database import db
-from posting.fields import IMAGES_PER_POST
-from posting.models import User
+from posting.db.engine import db
+from posting.db.models import User
+from posting.schemas.fields import IMAGES_PER_POST
+from tests.conftest import PASSWORD
+from tests.helpers import pictures
+from tests.helpers.assertions import problem, sound, walk
 
 RUNS = int(os.environ.get("FUZZ_CASES", "200"))
 STEPS = 50

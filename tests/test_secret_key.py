@@ -3,9 +3,9 @@
 import stat
 
 import pytest
-from asserts import next_url, problem
 
 from posting import config, create_app, secret_key
+from tests.helpers.assertions import next_url, problem
 
 OLD, NEW = "an-old-key-of-some-length", "a new key, of some length"
 

@@ -3,12 +3,12 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from conftest import empty_database
 
-ROOT = Path(__file__).parent.parent
+from tests.conftest import empty_database
+from tests.helpers import ROOT
+
 LIGHT = ["-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:hypothesispytest"]
 
 
@@ -101,7 +101,7 @@ def named_url(tmp_path):
 def test_a_named_database(run, pytester, named_url):
     pytester.makeini(f"[pytest]\nposting_database_url = {named_url}\n")
     suite = f"""{LIVE}
-    from posting.database import db
+    from posting.db.engine import db
 
     def test_where(posting_app):
         with posting_app.app_context():

@@ -6,16 +6,8 @@ import sqlalchemy as sa
 from flask import current_app
 from werkzeug.exceptions import Forbidden, NotFound
 
-from posting import schemas, sessions
-from posting.database import begin, db, select
-from posting.models import Session, User
-from posting.protocol import audit
-from posting.protocol.hosts import address
-from posting.protocol.operations import Blueprint, public
-from posting.protocol.problems import NotSignedIn
-from posting.protocol.rate_limits import Limit, charge, limited
-from posting.protocol.urls import external_url
-from posting.sessions import (
+from posting.auth import sessions
+from posting.auth.sessions import (
     ADDRESS_LIMIT,
     UsernameTaken,
     current_user,
@@ -23,6 +15,15 @@ from posting.sessions import (
     signed_in,
     user_id,
 )
+from posting.db.engine import begin, db, select
+from posting.db.models import Session, User
+from posting.http import audit
+from posting.http.endpoint import Blueprint, public
+from posting.http.errors import NotSignedIn
+from posting.http.proxy import address
+from posting.http.rate_limits import Limit, charge, limited
+from posting.http.urls import external_url
+from posting.schemas import accounts as accounts_schemas
 
 SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP")
 
@@ -48,9 +49,9 @@ class NoSuchSession(NotFound):
 @auth.post("/signup")
 @public
 @limited(SIGNUP_LIMIT, address)
-@auth.arguments(schemas.SignUp)
+@auth.arguments(accounts_schemas.SignUp)
 @auth.answers(SignUpClosed, UsernameTaken)
-@auth.response(201, schemas.User)
+@auth.response(201, accounts_schemas.User)
 def sign_up(fields: dict[str, Any]) -> Any:
     """Open an account. This opens no session: sign in next."""
     if current_app.config["SIGNUP"] == "closed":
@@ -68,9 +69,9 @@ def sign_up(fields: dict[str, Any]) -> Any:
 @auth.post("/signin")
 @ends_session
 @limited(ADDRESS_LIMIT, address)
-@auth.arguments(schemas.Credentials)
+@auth.arguments(accounts_schemas.Credentials)
 @auth.answers(WrongCredentials, AccountSuspended)
-@auth.response(200, schemas.User, headers={"Set-Cookie": "Set-Cookie"})
+@auth.response(200, accounts_schemas.User, headers={"Set-Cookie": "Set-Cookie"})
 def sign_in(credentials: dict[str, str]) -> Any:
     """Open a session; one that is presented ends."""
     begin(writes=False)
@@ -104,7 +105,7 @@ def sign_out() -> Any:
 
 @auth.get("/sessions")
 @signed_in
-@auth.response(200, schemas.Session(many=True))
+@auth.response(200, accounts_schemas.Session(many=True))
 def list_sessions() -> Any:
     """List one's own sessions, the newest first: fifty at most."""
     rows = select(Session.of_user(), user=user_id())

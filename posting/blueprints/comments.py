@@ -5,17 +5,19 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.exceptions import Forbidden
 
-from posting import deletion, locked, moderation, schemas
-from posting.database import db, insert, select
-from posting.models import Comment, Post
-from posting.protocol.idempotency import IdempotencyKey, idempotent
-from posting.protocol.operations import Blueprint, public
-from posting.protocol.pagination import paginate
-from posting.protocol.preconditions import IfMatch, require_match, versioned
-from posting.protocol.problems import InvalidInput
-from posting.protocol.rate_limits import Limit, charge, limited
-from posting.protocol.urls import external_url
-from posting.sessions import current_user, hold_account, signed_in, user_id
+from posting.auth.sessions import current_user, hold_account, signed_in, user_id
+from posting.db import locks
+from posting.db.engine import db, insert, select
+from posting.db.models import Comment, Post
+from posting.domain import deletion, moderation
+from posting.http.endpoint import Blueprint, public
+from posting.http.errors import InvalidInput
+from posting.http.etags import IfMatch, require_match, versioned
+from posting.http.idempotency import IdempotencyKey, idempotent
+from posting.http.pagination import paginate
+from posting.http.rate_limits import Limit, charge, limited
+from posting.http.urls import external_url
+from posting.schemas import comments as comments_schemas
 
 LIMIT = Limit("comments", "LIMIT_COMMENTS")
 
@@ -32,29 +34,29 @@ class CommentDeletionForbidden(Forbidden):
 
 @comments.get("/posts/<nanoid:id>/comments")
 @public
-@comments.arguments(schemas.CommentsQuery, location="query")
-@comments.answers(locked.NoSuchPost)
-@comments.response(200, schemas.Comment(many=True), headers={"Link": "Link"})
+@comments.arguments(comments_schemas.CommentsQuery, location="query")
+@comments.answers(locks.NoSuchPost)
+@comments.response(200, comments_schemas.Comment(many=True), headers={"Link": "Link"})
 def list_comments(query: dict[str, Any], id: str) -> Any:
     """List the comments on a post, the oldest first: a parent always comes before its replies."""
     page = paginate(Comment.on_post(), Comment.item, query | {"post": id}, newest_first=False)
     if page[0] or select(sa.select(Post.id).where(Post.id == id)):
         return page
-    raise locked.NoSuchPost
+    raise locks.NoSuchPost
 
 
 @comments.post("/posts/<nanoid:id>/comments")
 @signed_in
 @limited(LIMIT, user_id)
-@comments.arguments(schemas.CommentInput)
+@comments.arguments(comments_schemas.CommentInput)
 @comments.arguments(IdempotencyKey, location="headers")
 @idempotent
-@comments.answers(locked.NoSuchPost)
-@comments.response(201, schemas.Comment, headers={"ETag": "ETag"})
+@comments.answers(locks.NoSuchPost)
+@comments.response(201, comments_schemas.Comment, headers={"ETag": "ETag"})
 def create_comment(fields: dict[str, Any], id: str) -> Any:
     """Comment on a post, or reply to a comment on it."""
     hold_account()
-    locked.post(id)
+    locks.get_post_for_update(id)
     moment = Comment.moment_of_reply(_parent(fields.get("parent_id"), id))
     comment_id = insert(Comment, post_id=id, author_id=user_id(), created_at=moment, **fields)
     db.session.execute(Post.count_comment(id))
@@ -65,8 +67,8 @@ def create_comment(fields: dict[str, Any], id: str) -> Any:
 
 @comments.get("/comments/<nanoid:id>")
 @public
-@comments.answers(locked.NoSuchComment)
-@comments.response(200, schemas.Comment)
+@comments.answers(locks.NoSuchComment)
+@comments.response(200, comments_schemas.Comment)
 def get_comment(id: str) -> Any:
     """Read a comment."""
     return _shown(id)
@@ -74,13 +76,13 @@ def get_comment(id: str) -> Any:
 
 @comments.patch("/comments/<nanoid:id>")
 @signed_in
-@comments.arguments(schemas.CommentChange(partial=True))
+@comments.arguments(comments_schemas.CommentChange(partial=True))
 @comments.arguments(IfMatch, location="headers")
-@comments.answers(CommentEditForbidden, locked.NoSuchComment)
-@comments.response(200, schemas.Comment, headers={"ETag": "ETag"})
+@comments.answers(CommentEditForbidden, locks.NoSuchComment)
+@comments.response(200, comments_schemas.Comment, headers={"ETag": "ETag"})
 def edit_comment(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
     """Edit a comment of one's own."""
-    comment = locked.comment(id)
+    comment = locks.get_comment_for_update(id)
     if not comment.editable_by(current_user()):
         raise CommentEditForbidden
     require_match(condition, comment.version)
@@ -94,14 +96,14 @@ def edit_comment(changes: dict[str, Any], condition: dict[str, str], id: str) ->
 @comments.delete("/comments/<nanoid:id>")
 @signed_in
 @comments.arguments(IfMatch, location="headers")
-@comments.answers(CommentDeletionForbidden, locked.NoSuchComment)
+@comments.answers(CommentDeletionForbidden, locks.NoSuchComment)
 @comments.response(204)
 def delete_comment(condition: dict[str, str], id: str) -> Any:
     """Delete a comment of one's own, or any comment as a moderator.
 
     One that has replies stays as their place, without author and content.
     """
-    comment = locked.comment(id)
+    comment = locks.get_comment_for_update(id)
     if not comment.deletable_by(current_user()):
         raise CommentDeletionForbidden
     require_match(condition, comment.version)
@@ -113,7 +115,7 @@ def delete_comment(condition: dict[str, str], id: str) -> Any:
 def _shown(id: str) -> tuple[dict[str, Any], dict[str, str]]:
     rows = select(Comment.one(), id=id)
     if not rows:
-        raise locked.NoSuchComment
+        raise locks.NoSuchComment
     return Comment.item(rows[0]), versioned(rows[0].version)
 
 

@@ -6,17 +6,19 @@ import sqlalchemy as sa
 from flask import Response, current_app
 from werkzeug.exceptions import Forbidden, ServiceUnavailable
 
-from posting import imaging, locked, moderation, schemas
-from posting.database import db, select
-from posting.fields import IMAGES_PER_POST
-from posting.models import Image, ImageData
-from posting.protocol.idempotency import IdempotencyKey, idempotent
-from posting.protocol.operations import Blueprint, public
-from posting.protocol.preconditions import client_has, immutable
-from posting.protocol.problems import InvalidInput
-from posting.protocol.rate_limits import Charge, Limit, charge, give_back, limited
-from posting.protocol.urls import with_url
-from posting.sessions import current_user, hold_account, signed_in, user_id
+from posting.auth.sessions import current_user, hold_account, signed_in, user_id
+from posting.db import locks
+from posting.db.engine import db, select
+from posting.db.models import Image, ImageData
+from posting.domain import imaging, moderation
+from posting.http.endpoint import Blueprint, public
+from posting.http.errors import InvalidInput
+from posting.http.etags import client_has, immutable
+from posting.http.idempotency import IdempotencyKey, idempotent
+from posting.http.rate_limits import Charge, Limit, charge, give_back, limited
+from posting.http.urls import with_url
+from posting.schemas import images as images_schemas
+from posting.schemas.fields import IMAGES_PER_POST
 
 LIMIT = Limit("images", "LIMIT_IMAGES")
 
@@ -41,11 +43,11 @@ class ImageDeletionForbidden(Forbidden):
 @images.post("/posts/<nanoid:id>/images")
 @signed_in
 @limited(LIMIT, user_id)
-@images.arguments(schemas.ImageUpload, location="files")
+@images.arguments(images_schemas.ImageUpload, location="files")
 @images.arguments(IdempotencyKey, location="headers")
 @idempotent
-@images.answers(ImageUploadForbidden, locked.NoSuchPost)
-@images.response(201, schemas.Image)
+@images.answers(ImageUploadForbidden, locks.NoSuchPost)
+@images.response(201, images_schemas.Image)
 def create_image(form: dict[str, Any], id: str) -> Any:
     """Add an image to a post of one's own: a PNG, JPEG, WebP or GIF.
 
@@ -66,7 +68,7 @@ def create_image(form: dict[str, Any], id: str) -> Any:
 
 @images.get("/images/<nanoid:id>")
 @public
-@images.answers(locked.NoSuchImage)
+@images.answers(locks.NoSuchImage)
 @images.response(200, {"type": "string", "format": "binary"}, content_type="image/*")
 def get_image(id: str) -> Any:
     """Hand out a picture, to be kept for good."""
@@ -74,19 +76,19 @@ def get_image(id: str) -> Any:
     stored = sa.select(data, Image.media_type).join_from(ImageData, Image)
     rows = select(stored.where(Image.id == id))
     if not rows:
-        raise locked.NoSuchImage
+        raise locks.NoSuchImage
     body, media_type = rows[0]
     return Response(body, headers=immutable(id) | PICTURE_POLICY, content_type=media_type)
 
 
 @images.patch("/images/<nanoid:id>")
 @signed_in
-@images.arguments(schemas.ImageChange)
-@images.answers(ImageEditForbidden, locked.NoSuchImage)
-@images.response(200, schemas.Image)
+@images.arguments(images_schemas.ImageChange)
+@images.answers(ImageEditForbidden, locks.NoSuchImage)
+@images.response(200, images_schemas.Image)
 def edit_image(changes: dict[str, Any], id: str) -> Any:
     """Describe an image of one's own for those who do not see it."""
-    image = locked.image(id)
+    image = locks.get_image_for_update(id)
     if not image.editable_by(current_user()):
         raise ImageEditForbidden
     image.assign(changes)
@@ -98,11 +100,11 @@ def edit_image(changes: dict[str, Any], id: str) -> Any:
 
 @images.delete("/images/<nanoid:id>")
 @signed_in
-@images.answers(ImageDeletionForbidden, locked.NoSuchImage)
+@images.answers(ImageDeletionForbidden, locks.NoSuchImage)
 @images.response(204)
 def delete_image(id: str) -> Any:
     """Delete an image of one's own, or any image as a moderator."""
-    image = locked.image(id)
+    image = locks.get_image_for_update(id)
     if not image.deletable_by(current_user()):
         raise ImageDeletionForbidden
     moderation.record_deletion("image", id, image.post.author_id)
@@ -113,7 +115,7 @@ def delete_image(id: str) -> Any:
 def _lock_post_with_space(id: str) -> None:
     """Lock a post of the current user that may get one more image. Errors: 401, 403, 404, 422."""
     hold_account()
-    if not locked.post(id).editable_by(current_user()):
+    if not locks.get_post_for_update(id).editable_by(current_user()):
         raise ImageUploadForbidden
     count = sa.select(sa.func.count()).where(Image.post_id == id)
     if db.session.scalar(count) == IMAGES_PER_POST:

@@ -4,16 +4,18 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting import locked, moderation, schemas
-from posting.database import db, insert, select
-from posting.models import Image, Post
-from posting.protocol.idempotency import IdempotencyKey, idempotent
-from posting.protocol.operations import Blueprint, public
-from posting.protocol.pagination import paginate
-from posting.protocol.preconditions import IfMatch, require_match, versioned
-from posting.protocol.rate_limits import Limit, charge, limited
-from posting.protocol.urls import external_url, with_url
-from posting.sessions import current_user, signed_in, user_id
+from posting.auth.sessions import current_user, signed_in, user_id
+from posting.db import locks
+from posting.db.engine import db, insert, select
+from posting.db.models import Image, Post
+from posting.domain import moderation
+from posting.http.endpoint import Blueprint, public
+from posting.http.etags import IfMatch, require_match, versioned
+from posting.http.idempotency import IdempotencyKey, idempotent
+from posting.http.pagination import paginate
+from posting.http.rate_limits import Limit, charge, limited
+from posting.http.urls import external_url, with_url
+from posting.schemas import posts as posts_schemas
 
 LIMIT = Limit("posts", "LIMIT_POSTS")
 
@@ -30,8 +32,8 @@ class PostDeletionForbidden(Forbidden):
 
 @posts.get("/posts")
 @public
-@posts.arguments(schemas.PostsQuery, location="query")
-@posts.response(200, schemas.PostBrief(many=True), headers={"Link": "Link"})
+@posts.arguments(posts_schemas.PostsQuery, location="query")
+@posts.response(200, posts_schemas.PostBrief(many=True), headers={"Link": "Link"})
 def list_posts(query: dict[str, Any]) -> Any:
     """List the latest posts."""
     rows = Post.briefs(of_author="author" in query)
@@ -41,10 +43,10 @@ def list_posts(query: dict[str, Any]) -> Any:
 @posts.post("/posts")
 @signed_in
 @limited(LIMIT, user_id)
-@posts.arguments(schemas.PostInput)
+@posts.arguments(posts_schemas.PostInput)
 @posts.arguments(IdempotencyKey, location="headers")
 @idempotent
-@posts.response(201, schemas.Post, headers={"ETag": "ETag"})
+@posts.response(201, posts_schemas.Post, headers={"ETag": "ETag"})
 def create_post(fields: dict[str, Any]) -> Any:
     """Write a post."""
     post_id = insert(Post, author_id=user_id(), **fields)
@@ -55,8 +57,8 @@ def create_post(fields: dict[str, Any]) -> Any:
 
 @posts.get("/posts/<nanoid:id>")
 @public
-@posts.answers(locked.NoSuchPost)
-@posts.response(200, schemas.Post)
+@posts.answers(locks.NoSuchPost)
+@posts.response(200, posts_schemas.Post)
 def get_post(id: str) -> Any:
     """Read a post."""
     return _shown(id)
@@ -64,13 +66,13 @@ def get_post(id: str) -> Any:
 
 @posts.patch("/posts/<nanoid:id>")
 @signed_in
-@posts.arguments(schemas.PostInput(partial=True))
+@posts.arguments(posts_schemas.PostInput(partial=True))
 @posts.arguments(IfMatch, location="headers")
-@posts.answers(PostEditForbidden, locked.NoSuchPost)
-@posts.response(200, schemas.Post, headers={"ETag": "ETag"})
+@posts.answers(PostEditForbidden, locks.NoSuchPost)
+@posts.response(200, posts_schemas.Post, headers={"ETag": "ETag"})
 def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
     """Edit a post of one's own."""
-    post = locked.post(id)
+    post = locks.get_post_for_update(id)
     if not post.editable_by(current_user()):
         raise PostEditForbidden
     require_match(condition, post.version)
@@ -84,11 +86,11 @@ def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> An
 @posts.delete("/posts/<nanoid:id>")
 @signed_in
 @posts.arguments(IfMatch, location="headers")
-@posts.answers(PostDeletionForbidden, locked.NoSuchPost)
+@posts.answers(PostDeletionForbidden, locks.NoSuchPost)
 @posts.response(204)
 def delete_post(condition: dict[str, str], id: str) -> Any:
     """Delete a post of one's own, or any post as a moderator."""
-    post = locked.post(id)
+    post = locks.get_post_for_update(id)
     if not post.deletable_by(current_user()):
         raise PostDeletionForbidden
     require_match(condition, post.version)
@@ -100,7 +102,7 @@ def delete_post(condition: dict[str, str], id: str) -> Any:
 def _shown(id: str) -> tuple[dict[str, Any], dict[str, str]]:
     rows = select(Post.whole(), id=id)
     if not rows:
-        raise locked.NoSuchPost
+        raise locks.NoSuchPost
     *brief, content, version, has_images = rows[0]
     images = select(Image.of_post(), post=id) if has_images else ()
     urls = [with_url("images.get_image", row._mapping) for row in images]

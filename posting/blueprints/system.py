@@ -6,11 +6,11 @@ from typing import Any
 from flask import Response, current_app, jsonify, redirect, render_template, send_from_directory
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 
-from posting import schemas
-from posting.migrations import is_current
-from posting.protocol.observation import MEDIA_TYPE, exposition
-from posting.protocol.operations import Blueprint, public
-from posting.protocol.urls import external_url
+from posting.db.migrations import is_current
+from posting.http.access_log import MEDIA_TYPE, exposition
+from posting.http.endpoint import Blueprint, public
+from posting.http.urls import external_url
+from posting.schemas import base as base_schemas
 
 system = Blueprint("system", __name__, description="The service about itself")
 
@@ -25,7 +25,7 @@ PAGE_POLICY = (
 
 @system.get("/healthz")
 @public
-@system.response(200, schemas.Health)
+@system.response(200, base_schemas.Health)
 def check_health() -> Any:
     """Tell that the process lives."""
     return {"status": "ok"}, {"Cache-Control": "no-store"}
@@ -33,7 +33,7 @@ def check_health() -> Any:
 
 @system.get("/readyz")
 @public
-@system.response(200, schemas.Health)
+@system.response(200, base_schemas.Health)
 def check_readiness() -> Any:
     """Tell whether the database answers and its schema is current."""
     if not is_current():

@@ -5,14 +5,8 @@ from typing import Any
 from marshmallow import ValidationError
 from werkzeug.exceptions import Forbidden, NotFound
 
-from posting import deletion, schemas, sessions
-from posting.database import db
-from posting.fields import refuse_own_name
-from posting.models import User
-from posting.protocol import audit
-from posting.protocol.operations import Blueprint, public
-from posting.protocol.problems import InvalidInput, body_errors
-from posting.sessions import (
+from posting.auth import sessions
+from posting.auth.sessions import (
     ACCOUNT_LIMIT,
     UsernameTaken,
     current_user,
@@ -20,6 +14,14 @@ from posting.sessions import (
     signed_in,
     user_id,
 )
+from posting.db.engine import db
+from posting.db.models import User
+from posting.domain import deletion
+from posting.http import audit
+from posting.http.endpoint import Blueprint, public
+from posting.http.errors import InvalidInput, body_errors
+from posting.schemas import accounts as accounts_schemas
+from posting.schemas.fields import refuse_own_name
 
 users = Blueprint("users", __name__, description="Who takes part")
 
@@ -34,7 +36,7 @@ class AccountForbidden(Forbidden):
 
 @users.get("/users/me")
 @signed_in
-@users.response(200, schemas.User)
+@users.response(200, accounts_schemas.User)
 def get_me() -> Any:
     """Read one's own account."""
     return own_account()
@@ -43,7 +45,7 @@ def get_me() -> Any:
 @users.get('/users/<nanoid("me"):id>')
 @public
 @users.answers(NoSuchUser)
-@users.response(200, schemas.User)
+@users.response(200, accounts_schemas.User)
 def get_user(id: str) -> Any:
     """Read an account."""
     return _find(id)
@@ -51,9 +53,9 @@ def get_user(id: str) -> Any:
 
 @users.patch('/users/<nanoid("me"):id>')
 @signed_in
-@users.arguments(schemas.ProfileChange(partial=True))
+@users.arguments(accounts_schemas.ProfileChange(partial=True))
 @users.answers(AccountForbidden, NoSuchUser, UsernameTaken, ACCOUNT_LIMIT.documented)
-@users.response(200, schemas.User)
+@users.response(200, accounts_schemas.User)
 def edit_user(changes: dict[str, Any], id: str) -> Any:
     """Edit one's own account. A new password ends all other sessions."""
     user = _own_account(id)
@@ -74,7 +76,7 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
 
 @users.delete('/users/<nanoid("me"):id>')
 @signed_in
-@users.arguments(schemas.DeletionQuery, location="query")
+@users.arguments(accounts_schemas.DeletionQuery, location="query")
 @users.answers(AccountForbidden, NoSuchUser)
 @users.response(204, headers={"Set-Cookie": "Set-Cookie"})
 def delete_user(query: dict[str, str], id: str) -> Any:

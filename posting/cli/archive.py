@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from posting import archive
 from posting.cli.examples import example
-from posting.migrations import ensure_current
+from posting.db.migrations import ensure_current
+from posting.ops import archive
 
 
 @example("flask export posting.jsonl.gz", "flask export --force /var/backups/posting.jsonl.gz")

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from posting import backup
 from posting.cli.examples import example
+from posting.ops import backup
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 

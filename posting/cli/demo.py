@@ -5,11 +5,11 @@ import sqlalchemy as sa
 from flask.cli import with_appcontext
 
 from posting.cli.examples import example
-from posting.database import db
-from posting.fields import IMAGES_PER_POST
-from posting.migrations import ensure_current
-from posting.models import Post, User
-from posting.progress import progress
+from posting.db.engine import db
+from posting.db.migrations import ensure_current
+from posting.db.models import Post, User
+from posting.ops.progress import progress
+from posting.schemas.fields import IMAGES_PER_POST
 
 
 @example("flask demo", "flask demo --posts 100000 --users 1000 --comments 0 --images 0")
@@ -25,7 +25,7 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
 
     All made-up users have the password that is printed at the end, which is public.
     """
-    from posting import demo  # noqa: PLC0415 - imports Pillow, which no other command needs
+    from posting.ops import demo  # noqa: PLC0415 - imports Pillow, which no other command needs
 
     ensure_current()
     if images > posts * IMAGES_PER_POST:

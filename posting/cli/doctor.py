@@ -3,9 +3,9 @@
 import click
 from flask.cli import with_appcontext
 
-from posting import doctor
 from posting.cli.examples import example
-from posting.doctor.findings import Level
+from posting.ops import doctor
+from posting.ops.doctor.findings import Level
 
 COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.FAILURE: "red"}
 WIDTH = max(map(len, Level)) + 2

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from flask.cli import AppGroup, with_appcontext
 
 from posting.cli.examples import example
-from posting.database import ID_PATTERN, db
-from posting.migrations import ensure_current
-from posting.models import ModerationAct, User
+from posting.db.engine import db
+from posting.db.migrations import ensure_current
+from posting.db.models import ModerationAct, User
+from posting.db.types import ID_PATTERN
 
 # In a target such as "user ID", or "post ID of ID", of which the first is a post's.
 USER_AT_END = re.compile(rf"(?:(?<=^user )|(?<= of )){ID_PATTERN.removeprefix('^')}")

@@ -5,12 +5,14 @@ import sys
 import click
 from flask.cli import AppGroup, with_appcontext
 
-from posting import moderation, schemas, sessions
+from posting.auth import sessions
 from posting.cli.examples import example
-from posting.database import db
-from posting.migrations import ensure_current
-from posting.models import User
-from posting.moments import now
+from posting.db.engine import db
+from posting.db.migrations import ensure_current
+from posting.db.models import User
+from posting.db.types import now
+from posting.domain import moderation
+from posting.schemas import accounts as accounts_schemas
 
 
 @click.group(cls=AppGroup)
@@ -72,7 +74,7 @@ def reset_password(name: str) -> None:
     user = _find(name)
     db.session.commit()  # nobody waits for a lock while somebody types
     password = _ask_password()
-    errors = schemas.SignUp().validate({"username": user.username, "password": password})
+    errors = accounts_schemas.SignUp().validate({"username": user.username, "password": password})
     if details := errors.get("password"):
         raise click.ClickException("The password is refused. " + " ".join(details))
     user.password_hash = sessions.hash_password(password)

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import requests
 import sqlalchemy as sa
-from asserts import sound
-from conftest import POSTGRES, upgrade
-from live.load import Load
-from live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, listening, needs
 from pysqlite3 import dbapi2 as sqlite
+
+from tests.conftest import POSTGRES, upgrade
+from tests.helpers.assertions import sound
+from tests.live.load import Load
+from tests.live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, listening, needs
 
 SETTINGS = {
     "POSTING_SECRET_KEY": "only for live tests",

@@ -8,14 +8,14 @@ import time
 
 import pytest
 import sqlalchemy as sa
-from conftest import empty_database, upgrade
-from live.clients import sized
-from live.conftest import ROOT
 
 from posting import create_app
-from posting.database import db, new_id
-from posting.models import Image, ImageData, Post
-from posting.moments import now
+from posting.db.engine import db
+from posting.db.models import Image, ImageData, Post
+from posting.db.types import new_id, now
+from tests.conftest import empty_database, upgrade
+from tests.live.clients import sized
+from tests.live.conftest import ROOT
 
 POSTS = sized(10_000, 100_000)
 LARGE_IMAGES = 20

@@ -11,11 +11,12 @@ from threading import Event
 import pytest
 import requests
 import sqlalchemy as sa
-from asserts import sound
-from conftest import POSTGRES
-from live.clients import copy_of, sign_in, sized
-from live.conftest import ROOT
 from pysqlite3 import dbapi2 as sqlite
+
+from tests.conftest import POSTGRES
+from tests.helpers.assertions import sound
+from tests.live.clients import copy_of, sign_in, sized
+from tests.live.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_dump and pg_restore")
 

@@ -6,12 +6,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
-import pictures
 import pytest
 import requests
 import sqlalchemy as sa
-from conftest import POSTGRES
-from live.clients import at_once, copy_of, sign_in, sized
+
+from tests.conftest import POSTGRES
+from tests.helpers import pictures
+from tests.live.clients import at_once, copy_of, sign_in, sized
 
 pytestmark = pytest.mark.usefixtures("stays_sound")
 NAMES = ("ada", "bob", "cyd", "dee")

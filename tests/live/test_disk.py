@@ -8,9 +8,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import POSTGRES
-from live.clients import sign_in
-from live.load import wait_until
+
+from tests.conftest import POSTGRES
+from tests.live.clients import sign_in
+from tests.live.load import wait_until
 
 pytestmark = [
     pytest.mark.skipif(bool(POSTGRES), reason="Postgres has its own disk"),

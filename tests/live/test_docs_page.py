@@ -6,10 +6,11 @@ import subprocess
 import time
 from base64 import b64encode
 
-import pictures
 import pytest
 import requests
-from live.conftest import free_port
+
+from tests.helpers import pictures
+from tests.live.conftest import free_port
 
 CHROMIUM = [
     "--headless=new",

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from live.clients import PASSWORD, at_once, copy_of, sign_in
+
+from tests.live.clients import PASSWORD, at_once, copy_of, sign_in
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import pictures
 import pytest
 import requests
-from live.clients import sign_in
-from live.sites import ROOT, needs
+
+from tests.helpers import pictures
+from tests.live.clients import sign_in
+from tests.live.sites import ROOT, needs
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from conftest import POSTGRES
-from live.box import Box, can_boot
-from live.sites import ROOT
+
+from tests.conftest import POSTGRES
+from tests.live.box import Box, can_boot
+from tests.live.sites import ROOT
 
 DOCUMENT = (ROOT / "docs" / "operating.md").read_text()
 BLOCK = re.compile(

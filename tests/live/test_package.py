@@ -10,9 +10,10 @@ import time
 
 import pytest
 import requests
-from conftest import POSTGRES
-from live.conftest import free_port
-from live.sites import ROOT
+
+from tests.conftest import POSTGRES
+from tests.live.conftest import free_port
+from tests.live.sites import ROOT
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="keeps its data in files")
 ADA = {"username": "ada", "password": "a long walk by the sea"}

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from conftest import POSTGRES, upgrade
-from live.clients import sign_in, sized
-from live.conftest import free_port
-from live.load import Load, wait_until
+
+from tests.conftest import POSTGRES, upgrade
+from tests.live.clients import sign_in, sized
+from tests.live.conftest import free_port
+from tests.live.load import Load, wait_until
 
 pytestmark = pytest.mark.skipif(not POSTGRES, reason="restarts Postgres")
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))

@@ -5,7 +5,8 @@ from threading import local
 
 import pytest
 import requests
-from live.clients import PASSWORD, at_once, copy_of, sign_in, sized
+
+from tests.live.clients import PASSWORD, at_once, copy_of, sign_in, sized
 
 
 def test_eight_sign_ups_for_one_name_make_one_user(url, pool, answers):

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 
 import pytest
-from live.conftest import ROOT
+
+from tests.live.conftest import ROOT
 
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # What no two runs or machines share; everything else must be the same to the letter.

@@ -4,7 +4,8 @@ from itertools import count
 from threading import Event
 
 import requests
-from live.clients import copy_of, sign_in, sized
+
+from tests.live.clients import copy_of, sign_in, sized
 
 
 def test_nobody_reads_anything_stale(url, pool, figure):

@@ -11,9 +11,10 @@ from os import kill
 
 import pytest
 import requests
-from live.clients import sign_in, sized
-from live.load import Load, wait_until
-from live.sites import Gunicorn, listening
+
+from tests.live.clients import sign_in, sized
+from tests.live.load import Load, wait_until
+from tests.live.sites import Gunicorn, listening
 
 # What a client sees of a server that dies: nginx tells it, or the answer ends halfway.
 CUT_OFF = {"POST 502", "POST ChunkedEncodingError"}

@@ -12,9 +12,10 @@ from threading import Timer
 
 import pytest
 import requests
-from conftest import POSTGRES, upgrade
-from live.conftest import SETTINGS, free_port
-from live.sites import ROOT
+
+from tests.conftest import POSTGRES, upgrade
+from tests.live.conftest import SETTINGS, free_port
+from tests.live.sites import ROOT
 
 SERVE = [".venv/bin/python", "deploy/serve.py"]
 ADA = {"username": "ada", "password": "a long walk by the sea"}

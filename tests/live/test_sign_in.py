@@ -5,7 +5,8 @@ from statistics import median
 from time import perf_counter
 
 import requests
-from live.clients import sign_in
+
+from tests.live.clients import sign_in
 
 TRIES = 500
 COST = "scrypt:2048:8:1"

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 import requests
-from conftest import POSTGRES
-from live.conftest import ROOT
+
+from tests.conftest import POSTGRES
+from tests.live.conftest import ROOT
 
 START = "import sys; sys.stdin.read(1); import posting; posting.create_app()"
 ROUNDS = 8

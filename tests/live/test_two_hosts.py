@@ -8,10 +8,11 @@ from collections import Counter
 
 import pytest
 import requests
-from conftest import POSTGRES
-from live.clients import PASSWORD, sign_in
-from live.load import Load, wait_until
-from live.sites import ROOT
+
+from tests.conftest import POSTGRES
+from tests.live.clients import PASSWORD, sign_in
+from tests.live.load import Load, wait_until
+from tests.live.sites import ROOT
 
 pytestmark = [
     pytest.mark.skipif(not POSTGRES, reason="two machines need Postgres"),

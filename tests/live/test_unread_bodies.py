@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from live.clients import sign_in, sized
+
+from tests.live.clients import sign_in, sized
 
 BODY = json.dumps({"title": "x", "content": "x" * 90_000}).encode()
 JSON = {"Content-Type": "application/json"}

@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import median
 from threading import Event
 
-import hostile
-import pictures
 import requests
-from live.clients import sign_in, sized
 from PIL import Image
+
+from tests.helpers import hostile, pictures
+from tests.live.clients import sign_in, sized
 
 MIB = 2**20
 MAX_MEMORY = 120 * MIB

@@ -1,0 +1,1 @@
+"""Sessions, passwords and the current user."""

@@ -1,0 +1,1 @@
+"""Tables, queries, locks and transactions."""

@@ -1,0 +1,1 @@
+"""Rules that concern more than one table."""

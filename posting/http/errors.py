@@ -1,0 +1,162 @@
+"""Errors as `application/problem+json` (RFC 9457): one shape for all of them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Flask, Response, current_app, g
+from marshmallow import EXCLUDE, Schema, fields
+from werkzeug.exceptions import (
+    HTTPException,
+    ServiceUnavailable,
+    Unauthorized,
+    UnprocessableEntity,
+    default_exceptions,
+)
+
+from posting.db.engine import db
+from posting.http import audit
+
+AUDITED = {403: "refused", 429: "limit-reached"}
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1
+MAX_ERRORS = 50
+MAX_NAME = 100  # characters of a name in an error
+Errors = list[dict[str, str]]
+UNKNOWN = "Unknown field."  # as marshmallow says it
+
+# Where werkzeug speaks of browsers and servers, a client of an API needs other words.
+DETAILS = {
+    404: "Nothing is at this path.",
+    405: "This path does not take this method; the Allow header lists those it takes.",
+    413: "The body is larger than this service takes.",
+    500: "Something went wrong here. It has been logged under the request_id.",
+}
+
+
+def title(status: int) -> str:
+    """Return a status's phrase as RFC 9110 has it; the oldest Pythons have two by former names."""
+    renamed = {413: "Content Too Large", 422: "Unprocessable Content"}
+    return renamed.get(status, HTTPStatus(status).phrase)
+
+
+class ProblemError(Schema):
+    """One thing that is wrong with the input."""
+
+    class Meta:
+        unknown = EXCLUDE  # it may gain members
+
+    detail = fields.String(required=True, metadata={"examples": ["Must not be blank."]})
+    pointer = fields.String(
+        metadata={"description": "JSON Pointer into the body (RFC 6901)", "examples": ["/title"]}
+    )
+    parameter = fields.String(
+        metadata={"description": "Query or path parameter", "examples": ["limit"]}
+    )
+    header = fields.String(metadata={"description": "Request header", "examples": ["If-Match"]})
+
+
+class Problem(Schema):
+    """What went wrong (RFC 9457)."""
+
+    class Meta:
+        unknown = EXCLUDE  # it may gain members
+
+    type = fields.String(required=True, metadata={"examples": ["about:blank"]})
+    title = fields.String(required=True, metadata={"examples": ["Unprocessable Content"]})
+    status = fields.Integer(required=True, metadata={"examples": [422]})
+    detail = fields.String(required=True, metadata={"examples": ["The input is not valid."]})
+    request_id = fields.String(
+        required=True,
+        metadata={"description": "Names the request in the log", "examples": ["8kQ0nTz3HsbXa1"]},
+    )
+    errors = fields.List(
+        fields.Nested(ProblemError), metadata={"description": "With 422: everything that is wrong"}
+    )
+
+
+class InvalidInput(UnprocessableEntity):
+    """Well-formed input that breaks rules, each named in `errors`."""
+
+    description = "The input is not valid; errors says what and where."
+
+    def __init__(self, errors: Errors) -> None:
+        super().__init__()
+        self.errors = errors[:MAX_ERRORS]
+        if (left := len(errors) - MAX_ERRORS) > 0:
+            self.errors.append({"detail": f"{left:,} more errors are not listed."})
+
+    @classmethod
+    def at(cls, pointer: str, detail: str) -> "InvalidInput":
+        return cls([{"detail": detail, "pointer": pointer}])
+
+
+class NotSignedIn(Unauthorized):
+    """No session is presented, or none that is valid."""
+
+    description = "Sign in first: POST /signin."
+
+    def get_headers(self, *_: Any) -> list[tuple[str, str]]:
+        return [("WWW-Authenticate", "Cookie")]
+
+
+class DatabaseBusy(ServiceUnavailable):
+    description = "The database is busy or away; try again."
+
+
+def body_errors(messages: Any, path: tuple[str, ...] = ()) -> Iterable[dict[str, str]]:
+    """Flatten marshmallow's nested messages into problem errors with JSON Pointers (RFC 6901)."""
+    if isinstance(messages, Mapping):
+        for key, inner in messages.items():
+            name = str(key)[:MAX_NAME].replace("~", "~0").replace("/", "~1")
+            yield from body_errors(inner, path if key == "_schema" else (*path, name))
+    else:
+        pointer = "".join(f"/{step}" for step in path)
+        yield from ({"detail": detail, "pointer": pointer} for detail in messages)
+
+
+def describe(error: HTTPException, status: int, request_id: str) -> dict[str, Any]:
+    """Return the problem that `error` is to a client."""
+    detail = error.description or ""
+    default = default_exceptions.get(status)
+    if default and detail == default.description:
+        detail = DETAILS.get(status, detail)
+    problem = {
+        "type": "about:blank",
+        "title": title(status),
+        "status": status,
+        "detail": detail,
+        "request_id": request_id,
+    }
+    return problem | {"errors": error.errors} if isinstance(error, InvalidInput) else problem
+
+
+def respond(error: HTTPException) -> Response:
+    """Return the problem that tells of `error`, with the headers that belong to it."""
+    if error.code is None or error.code < 400:
+        return current_app.make_response(error.get_response())
+    if event := AUDITED.get(error.code):
+        audit.note(event)
+    problem = describe(error, error.code, g.request_id)
+    # A name that the client sent may hold a lone surrogate, which is no UTF-8.
+    body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+    response = current_app.response_class(body + b"\n", error.code, content_type=MEDIA_TYPE)
+    response.headers.extend(
+        (name, value) for name, value in error.get_headers() if name != "Content-Type"
+    )
+    return response
+
+
+def busy(error: sa.exc.SQLAlchemyError) -> Response:
+    """Answer 503 when the database is away, locked or full."""
+    db.session.rollback()
+    current_app.logger.error("The database did not answer: %s", str(error).partition("\n")[0])
+    return respond(DatabaseBusy(retry_after=RETRY_SECONDS))
+
+
+def init_app(app: Flask) -> None:
+    app.register_error_handler(HTTPException, respond)
+    app.register_error_handler(sa.exc.OperationalError, busy)
+    app.register_error_handler(sa.exc.TimeoutError, busy)

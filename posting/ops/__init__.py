@@ -1,0 +1,1 @@
+"""Backup, archive, doctor and demo: the work of an operator."""

@@ -1,1 +1,0 @@
-"""HTTP that the domain knows nothing of, one idea a module."""

@@ -1,0 +1,1 @@
+"""What requests contain and responses return, as marshmallow schemas."""

@@ -1,0 +1,106 @@
+"""Accounts and sessions."""
+
+from typing import Any
+
+from marshmallow import fields, validates_schema
+from marshmallow.validate import Length, OneOf, Regexp
+
+from posting.schemas.base import Input, Output
+from posting.schemas.fields import (
+    EXAMPLE_TIME,
+    PASSWORD_MOST,
+    USERNAME_PATTERN,
+    Identifier,
+    Moment,
+    NewPassword,
+    String,
+    described,
+    not_reserved,
+    refuse_own_name,
+)
+
+
+class Credentials(Input):
+    """What signs a user in."""
+
+    username = String(required=True, validate=Length(max=256), metadata=described("ada"))
+    password = String(
+        required=True,
+        validate=Length(max=PASSWORD_MOST),
+        metadata={"format": "password"} | described("a long walk by the sea"),
+    )
+
+
+class Profile(Input):
+    """The part of an account that its owner writes."""
+
+    username = String(
+        required=True,
+        validate=[
+            Regexp(
+                USERNAME_PATTERN.removesuffix("$") + r"\Z",
+                error="Must be 3 to 32 characters of A-Z, a-z, 0-9, '_' and '-', "
+                "the first a letter or digit.",
+            ),
+            not_reserved,
+        ],
+        pattern=USERNAME_PATTERN,
+        metadata=described("ada"),
+    )
+    password = NewPassword(required=True)
+    display_name = String(
+        allow_none=True, validate=Length(max=64), metadata=described("Ada Lovelace")
+    )
+    bio = String(
+        allow_none=True, validate=Length(max=500), metadata=described("I write about engines.")
+    )
+
+    @validates_schema
+    def password_is_not_the_name(self, data: dict[str, Any], **_: Any) -> None:
+        refuse_own_name(data.get("password"), data.get("username"))
+
+
+class SignUp(Profile):
+    """A new account."""
+
+
+class ProfileChange(Profile):
+    """Changes to an account; a new password needs the current one beside it."""
+
+    current_password = String(
+        validate=Length(max=PASSWORD_MOST),
+        metadata={"format": "password"} | described("the old and tired one"),
+    )
+
+
+class User(Output):
+    """An account, as everyone sees it."""
+
+    id = Identifier()
+    username = fields.String(metadata=described("ada"))
+    display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
+    bio = fields.String(allow_none=True, metadata=described("I write about engines."))
+    role = fields.String(validate=OneOf(["member", "moderator"]), metadata=described("member"))
+    created_at = Moment(metadata=described(EXAMPLE_TIME))
+
+
+class DeletionQuery(Input):
+    """What becomes of what a deleted account has written."""
+
+    content = fields.String(
+        load_default="keep",
+        validate=OneOf(["keep", "delete"]),
+        metadata=described(
+            "keep", "Keep posts and comments without an author, or delete them too."
+        ),
+    )
+
+
+class Session(Output):
+    """A sign-in of the user who asks."""
+
+    id = Identifier()
+    created_at = Moment(metadata=described(EXAMPLE_TIME))
+    last_seen_at = Moment(metadata=described(EXAMPLE_TIME, "Exact to the hour."))
+    user_agent = fields.String(metadata=described("curl/8.14.1"))
+    current = fields.Boolean(metadata=described(True, "Whether this request came with it."))

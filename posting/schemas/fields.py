@@ -1,0 +1,154 @@
+"""What single values may be: fields of schemas, and their rules."""
+
+import re
+from datetime import datetime
+from functools import cache
+from importlib.metadata import distribution
+from runpy import run_path
+from typing import Any
+
+from flask import current_app
+from flask_smorest.fields import Upload
+from marshmallow import ValidationError, fields
+from marshmallow.validate import Length, Regexp
+
+from posting.db.types import ID_PATTERN, ID_RULE, to_rfc3339
+
+EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
+EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
+PASSWORD_MOST = 256
+IMAGES_PER_POST = 10
+# The same to Python and to JSON Schema (ECMA-262), whose \s differ in \x1c-\x1f, \x85 and U+FEFF.
+# U+2028 and U+2029 are not named, not even as escapes: generators of clients write such characters
+# out, and these two end a line of JavaScript.
+_VISIBLE = r"[^\x00\s\x1c-\x1f\x85\u180e\u200b-\u200f\u2060-\u2064\ufeff]"
+_IN_LINE = (
+    r"(?:[^\x00\s\x1c-\x1e\x85]"
+    r"|[\t\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000\ufeff])"
+)
+NOT_BLANK_PATTERN = rf"^[^\x00]*{_VISIBLE}[^\x00]*$"
+ONE_LINE_PATTERN = rf"^{_IN_LINE}*{_VISIBLE}{_IN_LINE}*$"
+_has_visible = re.compile(_VISIBLE).search
+_has_line_break = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]").search  # as str.splitlines
+USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"
+RESERVED_USERNAMES = frozenset(
+    "admin administrator anonymous api deleted everyone guest help info me mod moderator nobody "
+    "null operator posting root security staff support system undefined webmaster".split()
+)
+
+
+def described(example: Any, text: str | None = None) -> dict[str, Any]:
+    """Return the documentation of a field for the OpenAPI document."""
+    return {"examples": [example]} | ({"description": text} if text else {})
+
+
+class String(fields.String):
+    """Text that both databases and UTF-8 can hold: no U+0000 and no lone surrogates.
+
+    `pattern` documents a narrower rule that validators check.
+    """
+
+    def __init__(self, *, pattern: str = r"^[^\x00]*$", **kwargs: Any) -> None:
+        kwargs["metadata"] = {"pattern": pattern} | kwargs.get("metadata", {})
+        super().__init__(**kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        if not isinstance(value, str):
+            raise self.make_error("invalid")
+        text = str(super()._deserialize(value, attr, data, **kwargs))
+        if "\x00" in text:
+            raise ValidationError("Must not contain U+0000.")
+        if not text.isascii() and re.search("[\ud800-\udfff]", text):
+            raise ValidationError("Must not contain lone surrogates.")
+        return text
+
+
+class Identifier(String):
+    """A 21-character identifier."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            validate=Regexp(ID_PATTERN.removesuffix("$") + r"\Z", error=ID_RULE),
+            pattern=ID_PATTERN,
+            metadata=described(EXAMPLE_ID),
+            **kwargs,
+        )
+
+
+class File(Upload):  # type: ignore[misc]  # it has no type hints
+    """A file in a form."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bytes:
+        if not isinstance(value, bytes):
+            raise ValidationError("Must be a file.")
+        return value
+
+
+class Digits(fields.Integer):
+    """A whole number of a query, in digits alone; Python takes 1_0 too, and those of any script."""
+
+    def _validated(self, value: Any) -> int:
+        if not (isinstance(value, str) and value.isascii() and value.isdigit()):
+            raise self.make_error("invalid", input=value)
+        return int(super()._validated(value))
+
+
+class Moment(fields.AwareDateTime):
+    """A moment as RFC 3339 writes it, in UTC with milliseconds."""
+
+    def _serialize(self, value: datetime | None, *args: Any, **kwargs: Any) -> str | None:
+        return None if value is None else to_rfc3339(value)
+
+
+def not_blank(value: str) -> None:
+    """Refuse text of nothing but white space and characters of no width; empty is too short."""
+    if value and not _has_visible(value):
+        raise ValidationError("Must not be blank.")
+
+
+def one_line(value: str) -> None:
+    if _has_line_break(value):
+        raise ValidationError("Must not contain line breaks.")
+
+
+def not_reserved(username: str) -> None:
+    if username.lower() in RESERVED_USERNAMES:
+        raise ValidationError("This name is reserved.")
+
+
+@cache
+def common_passwords() -> str:
+    """Return zxcvbn's list of about 30,000 common passwords, lower case, each between two NULs.
+
+    As one text it takes a twentieth of a set's memory. The package itself would load all its lists.
+    """
+    file = distribution("zxcvbn").locate_file("zxcvbn/frequency_lists.py")
+    return "\0".join(["", *run_path(str(file))["FREQUENCY_LISTS"]["passwords"], ""])
+
+
+def not_common(password: str) -> None:
+    if f"\0{password.lower()}\0" in common_passwords():
+        raise ValidationError("This password is among the most common ones.")
+
+
+class NewPassword(String):
+    """A password to be; kept byte for byte, without composition rules (NIST SP 800-63B)."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            validate=[long_enough, Length(max=PASSWORD_MOST), not_common],
+            metadata={"format": "password"} | described("a long walk by the sea"),
+            **kwargs,
+        )
+
+
+def long_enough(password: str) -> None:
+    least = current_app.config["PASSWORD_MIN"]
+    if len(password) < least:
+        raise ValidationError(f"Must have at least {least} characters.")
+
+
+def refuse_own_name(password: str | None, username: str | None) -> None:
+    """Raise ValidationError for a password that is the name of its user."""
+    if password and username and password.lower() == username.lower():
+        raise ValidationError("Must not be the username.", "password")

@@ -1,0 +1,173 @@
+"""The `flask` commands."""
+
+import pytest
+import sqlalchemy as sa
+
+from posting.db.engine import db
+from posting.db.models import Comment, Image, Post, User
+from posting.db.types import now
+from posting.domain import imaging
+from posting.ops import demo
+from tests.conftest import PASSWORD
+from tests.helpers.assertions import problem, sound
+
+
+def test_a_moderator_is_made_and_unmade(flask, alice):
+    assert flask("users", "promote", "ALICE") == (0, "alice is a moderator now.\n")
+    assert alice.get("/users/me").json["role"] == "moderator"
+    assert flask("users", "demote", "alice") == (0, "alice is a member now.\n")
+    assert alice.get("/users/me").json["role"] == "member"
+
+
+def test_a_password_is_reset(flask, alice, anonymous):
+    code, output = flask("users", "reset-password", "alice", input="quite another one\n")
+    assert (code, output) == (0, "alice has a new password and is signed out everywhere.\n")
+    problem(alice.get("/users/me"), 401)
+    for password, status in ((PASSWORD, 401), ("quite another one", 200)):
+        answer = anonymous.post("/signin", json={"username": "alice", "password": password})
+        assert answer.status_code == status
+
+
+def test_no_lock_is_held_while_a_password_is_typed(flask, alice, monkeypatch):
+    def type_slowly():
+        assert alice.post("/posts", json={"title": "a", "content": "b"}).status_code == 201
+        return "quite another one"
+
+    monkeypatch.setattr("posting.cli.users._ask_password", type_slowly)
+    assert flask("users", "reset-password", "alice")[0] == 0
+
+
+@pytest.mark.parametrize("password", ["", "short", "password1", "x" * 257, "a\x00" * 8])
+def test_a_bad_password_is_refused(flask, alice, password):
+    code, output = flask("users", "reset-password", "alice", input=password + "\n")
+    assert code == 1
+    assert output.startswith("Error: The password is refused.")
+    assert alice.get("/users/me").status_code == 200
+
+
+@pytest.mark.parametrize("command", ["promote", "demote", "reset-password"])
+def test_an_unknown_user_is_told(flask, command):
+    code, output = flask("users", command, "nobody", input="quite another one\n")
+    assert (code, output) == (1, "Error: There is no user named nobody.\n")
+
+
+def test_the_demo_fills_the_database(flask, anonymous, app):
+    numbers = {"--users": 300, "--posts": 2500, "--comments": 2000, "--images": 26}
+    code, output = flask("demo", *(str(part) for option in numbers.items() for part in option))
+    assert code == 0
+    assert "Added 300 users and 2500 posts with 2000 comments and 26 images." in output
+    with app.app_context():
+        counts = [sa.select(sa.func.count(kind.id)) for kind in (User, Post, Comment, Image)]
+        assert [db.session.scalar(count) for count in counts] == list(numbers.values())
+        sound(db.session.connection())
+        talked_of = sa.select(Comment.post_id).where(Comment.parent_id.is_not(None)).limit(1)
+        post_id = db.session.scalar(talked_of)
+        assert db.session.scalar(sa.select(sa.func.max(Comment.created_at))) < now()
+        name = db.session.scalar(sa.select(User.username).limit(1))
+    answer = anonymous.post("/signin", json={"username": name, "password": demo.PASSWORD})
+    assert answer.status_code == 200
+    listed = anonymous.get("/posts?limit=100").json
+    assert len({post["author"]["username"] for post in listed}) > 10
+    assert listed[0]["created_at"] > listed[-1]["created_at"]
+    said = anonymous.get(f"/posts/{post_id}/comments?limit=100").json
+    assert {comment["parent_id"] for comment in said} > {None}
+
+
+def test_the_demo_illustrates(flask, anonymous):
+    assert flask("demo", "--posts", "1", "--users", "1", "--images", "10")[0] == 0
+    [post] = anonymous.get("/posts").json
+    shown = anonymous.get(f"/posts/{post['id']}").json["images"]
+    assert len(shown) == 10
+    for image in shown:
+        answer = anonymous.get(f"/images/{image['id']}")
+        picture = imaging.reencode(answer.data, max_bytes=2**20)
+        assert answer.content_type == image["media_type"] == picture.media_type
+        assert (image["width"], image["height"]) == (picture.width, picture.height)
+        assert image["size"] == len(answer.data)
+
+
+def test_the_demo_may_be_repeated(flask):
+    for force in ([], ["--force"]):
+        assert flask("demo", "--posts", "1", "--users", "900", "--images", "0", *force)[0] == 0
+
+
+@pytest.mark.parametrize("left", ["user", "post without author"])
+def test_the_demo_is_refused_where_there_is_something(flask, app, alice, post, left):
+    if left != "user":
+        alice.delete(f"/users/{alice.user['id']}")
+    code, output = flask("demo", "--posts", "1", "--images", "0")
+    assert code == 1
+    assert output.startswith("Error: The database holds users or posts, and the password")
+    assert "--force" in output
+    with app.app_context():
+        assert db.session.scalar(sa.select(sa.func.count(Post.id))) == 1
+
+
+def test_progress_is_lines_where_there_is_no_terminal(app, monkeypatch, empty_app, tmp_path):
+    monkeypatch.setattr("posting.ops.progress.SECONDS_BETWEEN_LINES", 0)
+
+    def lines(*arguments, on=app):
+        result = on.test_cli_runner().invoke(args=arguments)
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout.count("\n") == 1
+        return [line for line in result.stderr.splitlines() if " of " in line]
+
+    posts = ("--posts", "3000", "--users", "1", "--comments", "0", "--images", "0")
+    assert lines("demo", *posts) == [
+        "Writing posts: 0 of 3,000",
+        "Writing posts: 1,000 of 3,000",
+        "Writing posts: 2,000 of 3,000",
+        "Writing posts: 3,000 of 3,000",
+    ]
+    exported = lines("export", str(tmp_path / "archive"))
+    assert (len(exported), exported[-1]) == (11, "Exporting: 3,001 of 3,001")
+    assert lines("import", str(tmp_path / "archive"), on=empty_app)[-1] == (
+        "Importing: 3,001 of 3,001"
+    )
+    monkeypatch.undo()
+    ends = ["Exporting: 0 of 3,001", "Exporting: 3,001 of 3,001"]
+    assert lines("export", str(tmp_path / "other")) == ends
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--posts", "0"],
+        ["--posts", "x"],
+        ["--users", "0"],
+        ["--comments", "-1"],
+        ["--posts", "2", "--images", "21"],
+        ["5"],
+    ],
+)
+def test_wrong_arguments_are_told(flask, arguments):
+    code, output = flask("demo", *arguments)
+    assert code == 2
+    assert "Usage:" in output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["demo"],
+        ["export"],
+        ["import"],
+        ["backup"],
+        ["restore"],
+        ["doctor"],
+        ["users", "promote"],
+        ["users", "demote"],
+        ["users", "reset-password"],
+    ],
+)
+def test_help_shows_an_example(flask, command):
+    code, output = flask(*command, "--help")
+    assert code == 0
+    assert f"Examples:\n    flask {' '.join(command)}" in output
+
+
+def test_an_old_schema_is_told(flask, monkeypatch):
+    monkeypatch.setattr("posting.db.migrations.newest", lambda: "9999")
+    for command in (["demo"], ["users", "promote", "alice"]):
+        expected = "Error: The database schema is not current. Run: flask db upgrade\n"
+        assert flask(*command) == (1, expected)

@@ -1,0 +1,174 @@
+"""Every route and role: who gets which status. A route that is not listed here fails."""
+
+import re
+from io import BytesIO
+
+import pytest
+from flask import Flask
+
+from posting.http.endpoint import Blueprint
+from tests.helpers import pictures
+from tests.helpers.assertions import faults
+
+ROLES = ("anonymous", "bob", "alice", "moderator")
+BODIES = {
+    "POST /posts": {"title": "A title", "content": "Some text."},
+    "POST /posts/{post}/comments": {"content": "Some text."},
+    "POST /signup": {"username": "newcomer", "password": "a long walk by the sea"},
+    "POST /signin": {"username": "alice", "password": "a long walk by the sea"},
+}
+
+# Of what Alice owns: the statuses for an anonymous caller, Bob, Alice herself and a moderator.
+MATRIX = {
+    "GET /posts": (200, 200, 200, 200),
+    "POST /posts": (401, 201, 201, 201),
+    "GET /posts/{post}": (200, 200, 200, 200),
+    "PATCH /posts/{post}": (401, 403, 200, 403),
+    "DELETE /posts/{post}": (401, 403, 204, 204),
+    "GET /posts/{post}/comments": (200, 200, 200, 200),
+    "POST /posts/{post}/comments": (401, 201, 201, 201),
+    "GET /comments/{comment}": (200, 200, 200, 200),
+    "PATCH /comments/{comment}": (401, 403, 200, 403),
+    "DELETE /comments/{comment}": (401, 403, 204, 204),
+    "POST /posts/{post}/images": (401, 403, 201, 403),
+    "GET /images/{image}": (200, 200, 200, 200),
+    "PATCH /images/{image}": (401, 403, 200, 403),
+    "DELETE /images/{image}": (401, 403, 204, 204),
+    "POST /signup": (201, 201, 201, 201),
+    "POST /signin": (200, 200, 200, 200),
+    "POST /signout": (204, 204, 204, 204),
+    "GET /users/me": (401, 200, 200, 200),
+    "GET /users/{user}": (200, 200, 200, 200),
+    "PATCH /users/{user}": (401, 403, 200, 403),
+    "DELETE /users/{user}": (401, 403, 204, 403),
+    "GET /sessions": (401, 200, 200, 200),
+    "DELETE /sessions/{session}": (401, 404, 204, 404),
+    "GET /healthz": (200, 200, 200, 200),
+    "GET /readyz": (200, 200, 200, 200),
+    "GET /metrics": (404, 404, 404, 404),
+    "GET /openapi.json": (200, 200, 200, 200),
+    "GET /docs": (200, 200, 200, 200),
+    "GET /docs/{file}": (200, 200, 200, 200),
+    "GET /static/{file}": (200, 200, 200, 200),
+    "GET /": (302, 302, 302, 302),
+}
+UNDOCUMENTED = {"GET /", "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
+NAMES = {
+    "/posts/<nanoid:id>": "/posts/{post}",
+    "/posts/<nanoid:id>/comments": "/posts/{post}/comments",
+    "/comments/<nanoid:id>": "/comments/{comment}",
+    "/posts/<nanoid:id>/images": "/posts/{post}/images",
+    "/images/<nanoid:id>": "/images/{image}",
+    '/users/<nanoid("me"):id>': "/users/{user}",
+    "/sessions/<nanoid:id>": "/sessions/{session}",
+    "/docs/<path:filename>": "/docs/{file}",
+    "/static/<path:filename>": "/static/{file}",
+}
+
+
+def operations(app: Flask):
+    for rule in app.url_map.iter_rules():
+        for method in rule.methods - {"HEAD", "OPTIONS"}:
+            yield f"{method} {NAMES.get(rule.rule, rule.rule)}"
+
+
+def test_every_route_is_in_the_matrix(app):
+    assert sorted(operations(app)) == sorted(MATRIX)
+
+
+def test_a_view_without_an_access_rule_does_not_register():
+    with pytest.raises(TypeError, match="declares no access rule"):
+        Blueprint("bare", __name__).get("/bare")(lambda: None)
+
+
+@pytest.fixture
+def url_of(alice, post):
+    """Fill in what Alice owns."""
+
+    def url_of(path):
+        return path.format(
+            post=post["id"],
+            comment=alice.comment_on(post, "A comment")["id"],
+            image=alice.illustrate(post)["id"],
+            user=alice.user["id"],
+            session=alice.get("/sessions").json[0]["id"],
+            file="docs.js" if path.startswith("/static") else "swagger-ui.css",
+        )
+
+    return url_of
+
+
+def body_of(operation):
+    if operation == "POST /posts/{post}/images":
+        return {"data": {"file": (BytesIO(pictures.png()), "a.png")}}
+    writes = operation.startswith(("PATCH", "POST"))
+    return {"json": BODIES.get(operation, {} if writes else None)}
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("operation", MATRIX)
+def test_access(operation, role, request, url_of):
+    client = request.getfixturevalue(role)
+    method, path = operation.split()
+    with client.open(url_of(path), method=method, **body_of(operation)) as answer:
+        assert answer.status_code == MATRIX[operation][ROLES.index(role)]
+
+
+@pytest.mark.parametrize("operation", MATRIX)
+def test_an_unknown_query_name_is_refused(operation, alice, url_of):
+    method, path = operation.split()
+    url, expected = url_of(path), MATRIX[operation][ROLES.index("alice")]
+    query = f"{url}?unknown=1&another="
+    with alice.open(query, method=method, **body_of(operation)) as answer:
+        if operation in UNDOCUMENTED:
+            assert answer.status_code == expected
+            return
+        assert faults(answer) == {"unknown", "another"}
+    with alice.open(url, method=method, **body_of(operation)) as answer:
+        assert answer.status_code == expected  # the refused request changed nothing
+
+
+def test_a_query_without_names_is_no_other_url_of_the_same(anonymous, post):
+    for query in ("&", "&&"):
+        assert faults(anonymous.get(f"/posts/{post['id']}?{query}")) == {""}
+    assert anonymous.get(f"/posts/{post['id']}?").status_code == 200
+
+
+@pytest.mark.parametrize("operation", sorted(MATRIX.keys() - UNDOCUMENTED))
+def test_the_document_names_the_cookie_where_it_is_read(operation, app, alice, url_of, monkeypatch):
+    """Generated clients send it where `security` names it, and nowhere else."""
+    method, path = operation.split()
+    url, documented = url_of(path), alice.get("/openapi.json").json["paths"]
+    read = []
+
+    class Request(app.request_class):
+        @property
+        def cookies(self):
+            read.append(self.path)
+            return super().cookies
+
+    monkeypatch.setattr(app, "request_class", Request)
+    answer = alice.open(url, method=method, **body_of(operation))
+    assert answer.status_code == MATRIX[operation][ROLES.index("alice")]
+    security = documented[re.sub("{.*}", "{id}", path)][method.lower()]["security"]
+    assert bool(security) == bool(read)
+    assert ({} in security) == (bool(read) and MATRIX[operation][0] != 401)
+
+
+@pytest.mark.parametrize("operation", [name for name, row in MATRIX.items() if row[0] == 401])
+def test_who_is_asking_comes_before_what_is_asked(operation, anonymous):
+    method, path = operation.split()
+    answer = anonymous.open(path, method=method, data="{", content_type="text/plain")
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Cookie"
+
+
+@pytest.mark.parametrize("operation", [name for name in MATRIX if name.startswith("GET")])
+def test_head_and_options_answer(operation, alice, url_of):
+    url = url_of(operation.split()[1])
+    with alice.head(url) as head, alice.get(url) as get:
+        assert (head.status_code, head.data) == (get.status_code, b"")
+        assert head.headers.get("ETag") == get.headers.get("ETag")
+    options = alice.options(url)
+    assert options.status_code == 200
+    assert "GET" in options.headers["Allow"]

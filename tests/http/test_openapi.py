@@ -1,0 +1,264 @@
+"""The OpenAPI document: valid, whole, and true of the routes."""
+
+import re
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+
+from posting.schemas import comments, posts
+from posting.schemas.fields import IMAGES_PER_POST
+from tests.helpers.assertions import closed, problem
+
+UNDOCUMENTED = {"/", "/metrics", "/docs/<path:filename>", "/static/<path:filename>"}
+
+SCHEMAS = {"PostInput": posts.PostInput, "CommentChange": comments.CommentChange}
+
+
+@pytest.fixture
+def document(anonymous):
+    return anonymous.get("/openapi.json").json
+
+
+def operations(document):
+    return [
+        (method, path, operation)
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if method != "parameters"
+    ]
+
+
+def resolved(document, node):
+    while "$ref" in node:
+        target = document
+        for step in node["$ref"].removeprefix("#/").split("/"):
+            target = target[step]
+        node = target
+    return node
+
+
+def test_it_is_valid(document):
+    assert document["openapi"] == "3.1.0"
+    validate(document)
+
+
+def test_it_has_every_route_and_no_other(app, document):
+    routes = {
+        (method.lower(), re.sub("<nanoid.*:id>", "{id}", rule.rule))
+        for rule in app.url_map.iter_rules()
+        if rule.rule not in UNDOCUMENTED
+        for method in rule.methods - {"HEAD", "OPTIONS"}
+    }
+    assert {(method, path) for method, path, _ in operations(document)} == routes
+
+
+def test_every_operation_says_what_it_is(document):
+    listed = operations(document)
+    names = [operation["operationId"] for _, _, operation in listed]
+    assert len(set(names)) == len(names)
+    assert {"list_posts", "create_post", "sign_in", "edit_user"} <= set(names)
+    tags = {tag["name"] for tag in document["tags"] if tag["description"]}
+    for _, _, operation in listed:
+        assert operation["summary"]
+        assert set(operation["tags"]) <= tags
+
+
+def test_who_may_ask_is_told(app, document):
+    for method, path, operation in operations(document):
+        answer = app.test_client().open(path.replace("{id}", "a" * 21), method=method)
+        needs_session = answer.status_code == 401
+        assert (operation["security"] == [{"session": []}]) == needs_session, path
+        assert not needs_session or "401" in operation["responses"]
+    scheme = document["components"]["securitySchemes"]["session"]
+    assert (scheme["in"], scheme["name"]) == ("cookie", "session")
+
+
+def test_the_cookie_is_named_as_it_is(make_app):
+    document = make_app(PUBLIC_URL="https://example.org").test_client().get("/openapi.json").json
+    assert document["components"]["securitySchemes"]["session"]["name"] == "__Host-session"
+
+
+def test_every_answer_is_described(document):
+    for _, path, operation in operations(document):
+        for status, reference in operation["responses"].items():
+            response = resolved(document, reference)
+            assert response["description"]
+            assert "X-Request-ID" in response["headers"], (path, status)
+            if int(status) >= 400:
+                [(media_type, content)] = response["content"].items()
+                assert media_type == "application/problem+json"
+                assert content["example"]["status"] == int(status)
+            elif status in {"200", "201"}:
+                assert all("schema" in content for content in response["content"].values())
+            else:
+                assert "content" not in response
+        assert {"400", "422", "500", "503"} <= operation["responses"].keys()
+
+
+def test_every_read_is_conditional(document):
+    for method, _, operation in operations(document):
+        if method == "get":
+            assert "304" in operation["responses"]
+            assert "ETag" in operation["responses"]["200"]["headers"]
+
+
+def test_what_a_header_can_bring_about_is_told(document):
+    for header, status, least in (("If-Match", "412", 4), ("Idempotency-Key", "409", 3)):
+        taking = [
+            operation
+            for _, _, operation in operations(document)
+            if header in {parameter["name"] for parameter in operation.get("parameters", [])}
+        ]
+        assert len(taking) >= least
+        for operation in taking:
+            assert status in operation["responses"], operation["operationId"]
+
+
+def test_every_field_has_an_example(document):
+    for name, schema in document["components"]["schemas"].items():
+        for field, description in schema.get("properties", {}).items():
+            if "$ref" not in str(description) and description.get("format") != "binary":
+                assert description.get("examples"), f"{name}.{field}"
+
+
+def test_examples_follow_their_schemas(document):
+    components = {"components": document["components"]}
+    problem_schema = components | {"$ref": "#/components/schemas/Problem"}
+    for _, _, operation in operations(document):
+        for status, reference in operation["responses"].items():
+            if int(status) >= 400:
+                [content] = resolved(document, reference)["content"].values()
+                Draft202012Validator(problem_schema).validate(content["example"])
+    for schema in document["components"]["schemas"].values():
+        for field in schema.get("properties", {}).values():
+            for example in field.get("examples", []):
+                Draft202012Validator(components | field).validate(example)
+
+
+def test_requests_are_closed_and_answers_may_gain_fields(document):
+    taken = {
+        content["schema"]["$ref"].rpartition("/")[2]
+        for _, _, operation in operations(document)
+        for content in operation.get("requestBody", {}).get("content", {}).values()
+    }
+    assert {"PostInput", "ImageUpload", "Credentials"} <= taken
+    for name, schema in document["components"]["schemas"].items():
+        assert schema.get("additionalProperties", True) == (name not in taken), name
+
+
+def test_answers_follow_their_schemas(alice, post, document):
+    components = {"components": closed(document)["components"]}
+
+    def check(path, method, status, answer):
+        content = document["paths"][path][method]["responses"][str(status)]["content"]
+        Draft202012Validator(components | content["application/json"]["schema"]).validate(answer)
+
+    check("/posts", "get", 200, alice.get("/posts").json)
+    check("/posts/{id}", "get", 200, alice.get(f"/posts/{post['id']}").json)
+    comment = alice.comment_on(post, "Indeed.")
+    alice.comment_on(post, "And more.", parent_id=comment["id"])
+    alice.delete(f"/comments/{comment['id']}")
+    image = alice.illustrate(post, alt="An engine")
+    check("/posts/{id}", "get", 200, alice.get(f"/posts/{post['id']}").json)
+    check("/posts/{id}/comments", "get", 200, alice.get(f"/posts/{post['id']}/comments").json)
+    check("/posts/{id}/comments", "post", 201, comment)
+    check("/comments/{id}", "get", 200, alice.get(f"/comments/{comment['id']}").json)
+    check("/posts/{id}/images", "post", 201, image)
+    check("/users/me", "get", 200, alice.get("/users/me").json)
+    check("/sessions", "get", 200, alice.get("/sessions").json)
+    error = problem(alice.post("/posts", json={}), 422)
+    schema = components | {"$ref": "#/components/schemas/Problem"}
+    Draft202012Validator(schema).validate(error)
+
+
+def test_outputs_are_whole(document):
+    """What goes out always has all its fields, and says so."""
+    for name in ("PostBrief", "Post", "Comment", "Image", "User", "Session", "Author"):
+        schema = document["components"]["schemas"][name]
+        assert set(schema["required"]) == set(schema["properties"]), name
+
+
+def test_the_least_password_is_that_of_the_settings(make_app):
+    document = make_app(PASSWORD_MIN=15).test_client().get("/openapi.json").json
+    for name in ("SignUp", "ProfileChange"):
+        assert document["components"]["schemas"][name]["properties"]["password"]["minLength"] == 15
+
+
+def test_limits_are_those_of_the_settings(make_app):
+    document = make_app(MAX_IMAGE_BYTES=123_456).test_client().get("/openapi.json").json
+    file = document["components"]["schemas"]["ImageUpload"]["properties"]["file"]
+    assert file["maxLength"] == 123_456
+    assert "123,456 bytes" in file["description"]
+    images = document["components"]["schemas"]["Post"]["properties"]["images"]
+    assert images["maxItems"] == IMAGES_PER_POST
+
+
+def test_what_a_form_or_a_client_may_leave_out(document):
+    """A form has no null, and clients require what has a default."""
+    schemas = document["components"]["schemas"]
+    assert schemas["ImageUpload"]["properties"]["alt"]["type"] == "string"
+    assert schemas["ImageChange"]["properties"]["alt"]["type"] == ["string", "null"]
+    for name, schema in schemas.items():
+        for field, described in schema["properties"].items():
+            assert "default" not in described, f"{name}.{field}"
+
+
+def walk(node):
+    """Yield every object in a document."""
+    if isinstance(node, dict):
+        yield node
+        yield from (found for child in node.values() for found in walk(child))
+    elif isinstance(node, list):
+        yield from (found for child in node for found in walk(child))
+
+
+def test_formats_are_registered(document):
+    """As https://spec.openapis.org/registry/format/ lists them."""
+    formats = {node["format"] for node in walk(document) if isinstance(node.get("format"), str)}
+    assert formats == {"binary", "date-time", "password", "uri", "uri-reference"}
+
+
+def test_patterns_hold_no_line_separators(document):
+    """Generators write escapes out, and a line separator ends a regular expression."""
+    patterns = {node["pattern"] for node in walk(document) if isinstance(node.get("pattern"), str)}
+    assert len(patterns) > 5
+    for pattern in patterns:
+        assert not re.search(r"[\u2028\u2029]|\\u202[89]|\\u0000", pattern)
+
+
+# White space, what else shows nothing, what ends a line, and what is near to them or looks alike.
+CHARACTERS = {
+    *filter(str.isspace, map(chr, range(0x10000))),
+    *map(chr, [*range(0x1, 0x100), *range(0x17F0, 0x1820), *range(0x1FF0, 0x2080), 0xFEFE, 0xFEFF]),
+    *"ẞ日🚂\u0301\u2800\u3164\ufffd\uffff\U000e0061",
+}
+ECMA_SPACE = r"\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+
+
+TEXTS = [("PostInput", "title"), ("PostInput", "content"), ("CommentChange", "content")]
+
+
+@pytest.mark.parametrize("space", [r"\s", ECMA_SPACE], ids=["Python", "ECMA-262"])
+@pytest.mark.parametrize(("schema", "name"), TEXTS)
+def test_patterns_say_what_validators_do(schema, name, space, document):
+    described = document["components"]["schemas"][schema]["properties"][name]
+    pattern = described["pattern"].replace(r"\s", space).removesuffix("$") + r"\Z"
+    validator = SCHEMAS[schema](partial=True)
+    for character in CHARACTERS:
+        for form in ("{}", "{} ", "a{}", "{}a", "\ufeff{}"):
+            text = form.format(character)
+            refused = bool(validator.validate({name: text}))
+            assert refused == (not re.search(pattern, text)), ascii(text)
+
+
+def test_it_names_the_prefix_under_which_it_is_mounted(anonymous):
+    for prefix, server in (("", "/"), ("/community", "/community")):
+        answer = anonymous.get("/openapi.json", environ_overrides={"SCRIPT_NAME": prefix})
+        assert answer.json["servers"] == [{"url": server}]
+
+
+def test_edits_take_merge_patches(document):
+    for path in ("/posts/{id}", "/comments/{id}", "/images/{id}", "/users/{id}"):
+        content = document["paths"][path]["patch"]["requestBody"]["content"]
+        assert set(content) == {"application/json", "application/merge-patch+json"}

@@ -1,0 +1,139 @@
+"""Lists, page by page."""
+
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import sqlalchemy as sa
+
+from posting.db.engine import db
+from posting.db.models import Post, User
+from posting.db.types import new_id, now
+from tests.helpers.assertions import faults, next_url, walk
+
+
+@pytest.fixture
+def fill(app, alice, bob):
+    """Add posts in pairs of the same millisecond, alternately Alice's and Bob's."""
+
+    def fill(count):
+        moment = now() - timedelta(days=1)
+        rows = [
+            {
+                "id": new_id(),
+                "author_id": (alice, bob)[number % 2].user["id"],
+                "title": f"Post {number}",
+                "content": "Some text.",
+                "version": 1,
+                "created_at": moment + timedelta(milliseconds=number // 2),
+                "updated_at": moment,
+            }
+            for number in range(count)
+        ]
+        with app.app_context():
+            db.session.execute(sa.insert(Post), rows)
+            db.session.commit()
+        return sorted(rows, key=lambda row: (row["created_at"], row["id"]), reverse=True)
+
+    return fill
+
+
+def ids(rows):
+    return [row["id"] for row in rows]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 24, 25, 26, 100])
+def test_pages_hold_every_row_once_and_in_order(fill, anonymous, limit):
+    rows = fill(25)
+    pages = list(walk(anonymous, f"/posts?limit={limit}"))
+    assert [row for page in pages for row in ids(page)] == ids(rows)
+    assert all(len(page) == limit for page in pages[:-1])
+    assert pages[-1]
+
+
+def test_a_page_holds_twenty_unless_told(fill, anonymous):
+    fill(21)
+    response = anonymous.get("/posts")
+    assert len(response.json) == 20
+    assert parse_qs(urlsplit(next_url(response)).query).keys() == {"cursor"}
+
+
+def test_rows_that_come_and_go_between_pages_repeat_and_skip_nothing(fill, alice, anonymous):
+    rows = fill(10)
+    first = anonymous.get("/posts?limit=4")
+    alice.post_titled("Came between")
+    own = [row for row in rows if row["author_id"] == alice.user["id"]]
+    last_seen = first.json[-1]["id"]
+    gone = {own[0]["id"], own[-1]["id"]}
+    for id_ in gone:
+        assert alice.delete(f"/posts/{id_}").status_code == 204
+    rest = [row for page in walk(anonymous, next_url(first)) for row in ids(page)]
+    after = ids(rows)[ids(rows).index(last_seen) + 1 :]
+    assert rest == [id_ for id_ in after if id_ not in gone]
+
+
+def test_the_row_that_a_cursor_names_may_go(fill, app, anonymous):
+    rows = fill(6)
+    first = anonymous.get("/posts?limit=3")
+    with app.app_context():
+        db.session.execute(sa.delete(Post).where(Post.id == first.json[-1]["id"]))
+        db.session.commit()
+    assert ids(anonymous.get(next_url(first)).json) == ids(rows)[3:]
+
+
+def test_posts_of_one_author_are_paged(fill, alice, anonymous):
+    rows = fill(9)
+    own = [row["id"] for row in rows if row["author_id"] == alice.user["id"]]
+    pages = list(walk(anonymous, f"/posts?author={alice.user['id']}&limit=2"))
+    assert [id_ for page in pages for id_ in ids(page)] == own
+    assert anonymous.get(f"/posts?author={'a' * 21}").json == []
+
+
+def test_posts_without_an_author_are_listed(fill, app, alice, anonymous):
+    fill(3)
+    with app.app_context():
+        db.session.execute(sa.delete(User).where(User.id == alice.user["id"]))
+        db.session.commit()
+    authors = [post["author"] for post in anonymous.get("/posts").json]
+    assert authors.count(None) == 2
+    assert len(authors) == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("limit=0", {"limit"}),
+        ("limit=101", {"limit"}),
+        ("limit=-1", {"limit"}),
+        ("limit=1e3", {"limit"}),
+        ("limit=", {"limit"}),
+        ("limit=" + "9" * 5000, {"limit"}),
+        ("limit=9223372036854775808", {"limit"}),
+        ("limit=5&limit=6", {"limit"}),
+        ("author=short", {"author"}),
+        ("author=%00", {"author"}),
+        ("limt=5", {"limt"}),
+        ("cursor=", {"cursor"}),
+        ("cursor=W10", {"cursor"}),
+        ("cursor=%00%ff", {"cursor"}),
+        ("limit=0&author=x&page=2", {"limit", "author", "page"}),
+    ],
+)
+def test_a_wrong_query_is_refused(anonymous, query, wrong):
+    assert faults(anonymous.get(f"/posts?{query}")) == wrong
+
+
+def test_a_cursor_that_was_tampered_with_is_refused(fill, anonymous):
+    fill(2)
+    url = next_url(anonymous.get("/posts?limit=1"))
+    assert faults(anonymous.get(url.replace("cursor=", "cursor=A"))) == {"cursor"}
+    assert faults(anonymous.get(url + "A")) == {"cursor"}
+
+
+def test_links_are_those_of_the_public_url(fill, make_app):
+    fill(2)
+    client = make_app(PUBLIC_URL="https://example.org/community", PROXY_HOPS="1").test_client()
+    prefixed = {"X-Forwarded-Prefix": "/community", "X-Forwarded-Host": "example.org"}
+    for headers in ({}, prefixed):
+        url = next_url(client.get("/posts?limit=1", headers=headers))
+        assert url.startswith("https://example.org/community/posts?limit=1&cursor=")
