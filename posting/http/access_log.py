@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import prometheus_client
-from flask import Flask, Response, current_app, g, request
+from flask import Response, current_app, g, request
 from prometheus_client import multiprocess
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
@@ -36,12 +36,6 @@ class Answered(NamedTuple):
     seconds: float
     request_id: str
     user: str | None = None
-
-
-def init_app(app: Flask) -> None:
-    if app.config["LOG_REQUESTS"] == "on" or app.config["METRICS"] == "on":
-        app.before_request(_begin)
-        app.after_request(_observe)
 
 
 def exposition() -> bytes:
@@ -79,11 +73,11 @@ def _named(rule: str) -> str:
     return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule)
 
 
-def _begin() -> None:
+def start_timer() -> None:
     g.began, g.user_id = perf_counter(), None
 
 
-def _observe(response: Response) -> Response:
+def record(response: Response) -> Response:
     user, seconds = g.get("user_id"), perf_counter() - g.began
     answered = Answered(request.method, route(), response.status_code, seconds, g.request_id, user)
     observe(current_app.config, answered)
@@ -104,6 +98,6 @@ def _log(method: str, answered: Answered) -> None:
         facts["user"] = answered.user
     line = " ".join([f"{name}={value}" for name, value in facts.items()])
     # As `info` does, without a look at the stack for who is calling.
-    record = logging.LogRecord(_logger.name, logging.INFO, __file__, 0, line, None, None)
-    record.facts, record.request_id = facts, answered.request_id
-    _logger.handle(record)
+    entry = logging.LogRecord(_logger.name, logging.INFO, __file__, 0, line, None, None)
+    entry.facts, entry.request_id = facts, answered.request_id
+    _logger.handle(entry)

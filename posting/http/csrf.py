@@ -16,7 +16,7 @@ class CrossSiteWrite(Forbidden):
     description = "A browser sent this for another site, which may not write here."
 
 
-def refuse() -> None:
+def refuse_cross_site_writes() -> None:
     """Raise 403 for a write from an origin that is neither this one nor trusted."""
     if request.method in SAFE_METHODS:
         return
@@ -42,4 +42,3 @@ def init_app(app: Flask) -> None:
     if public_url := app.config["PUBLIC_URL"]:  # it is this origin, whatever a proxy makes of Host
         url = urlsplit(public_url)
         app.config["TRUSTED_ORIGINS"] |= {f"{url.scheme}://{url.netloc}".lower()}
-    app.before_request(refuse)

@@ -16,8 +16,6 @@ def init_app(app: Flask) -> None:
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]  # as Flask says to add middleware
             app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops, x_prefix=hops
         )
-    if app.config["PUBLIC_URL"]:
-        app.before_request(refuse_other_hosts)
 
 
 class OtherHost(BadRequest):
@@ -29,12 +27,14 @@ def refuse_other_hosts() -> None:
 
     Flask's TRUSTED_HOSTS compares names with their case, and refuses every IPv6 address.
     """
+    if not current_app.config["PUBLIC_URL"]:
+        return
     public = urlsplit(current_app.config["PUBLIC_URL"]).hostname
     if urlsplit(f"//{request.host}").hostname not in {public, *LOOPBACK}:
         raise OtherHost
 
 
-def address() -> str:
+def client_ip() -> str:
     """Return where a request comes from: an IPv4 address, an IPv6 network of 64 bits, or ""."""
     try:
         found = ip_address(_without_port(request.remote_addr or ""))

@@ -14,7 +14,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Response, current_app, request
 from pysqlite3 import dbapi2 as sqlite
 
 from posting.db.engine import sqlite_file
@@ -81,7 +81,7 @@ class ResponseCache:
             environ[_WANTED] = key, self._version
         if kept is None:
             return self._answer(environ, start_response)
-        request_id = headers.id_for(environ.get("HTTP_X_REQUEST_ID", ""))
+        request_id = headers.request_id_for(environ.get("HTTP_X_REQUEST_ID", ""))
         status, body, own = _again(kept, environ.get("HTTP_IF_NONE_MATCH"))
         seconds = perf_counter() - began
         answered = access_log.Answered("GET", kept.route, int(status[:3]), seconds, request_id)
@@ -127,7 +127,11 @@ def init_app(app: Flask) -> None:
         cache = ResponseCache(app, CommitWatch(file))
         app.extensions[EXTENSION] = cache
         app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask says to add middleware
-        app.after_request(cache.keep)
+
+
+def store(response: Response) -> Response:
+    cache = current_app.extensions.get(EXTENSION)
+    return cache.keep(response) if cache else response
 
 
 def _key(environ: Environ) -> Key:
@@ -144,7 +148,7 @@ def _key(environ: Environ) -> Key:
 def _is_public(response: Response) -> bool:
     return (
         response.status_code == 200
-        and response.headers["Cache-Control"] == headers.PUBLIC
+        and response.headers["Cache-Control"] == headers.PUBLIC_CACHE
         and not response.is_streamed
         and "Set-Cookie" not in response.headers
         and len(response.get_data()) <= LARGEST
@@ -153,7 +157,7 @@ def _is_public(response: Response) -> bool:
 
 def _again(kept: Kept, known: str | None) -> tuple[str, bytes, list[tuple[str, str]]]:
     """Return what is kept as an answer to one who knows a tag, or none."""
-    if known and etags.names(known, kept.tag):
-        without = etags.OF_A_BODY
+    if known and etags.etag_matches(known, kept.tag):
+        without = etags.CONTENT_HEADERS
         return "304 NOT MODIFIED", b"", [pair for pair in kept.headers if pair[0] not in without]
     return "200 OK", kept.body, kept.headers

@@ -3,7 +3,6 @@
 from typing import Any
 from urllib.parse import quote
 
-import sqlalchemy as sa
 from flask import current_app, request, url_for
 
 
@@ -19,6 +18,6 @@ def base_url() -> str:
     return f"{request.scheme}://{request.host}{quote(request.script_root)}"
 
 
-def with_url(endpoint: str, record: sa.RowMapping) -> dict[str, Any]:
-    """Return a record with the URL of the view that hands it out."""
-    return {**record, "url": external_url(endpoint, id=record["id"])}
+def with_url(endpoint: str, item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item with the URL of the view that returns it."""
+    return item | {"url": external_url(endpoint, id=item["id"])}
