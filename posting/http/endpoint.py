@@ -103,7 +103,7 @@ class Endpoint:
         """Check the request in the order in which its errors are documented, and call the view."""
         started = monotonic()
         self.access.check()
-        key = idempotency.sent_key() if self.idempotent else None
+        key = idempotency.start_request() if self.idempotent else None
         if self.limit and key is None:  # a replay must not be refused
             rate_limits.check(self.limit)
         inputs = self._read_inputs(path, key)

@@ -42,7 +42,9 @@ class Request:
     is_saved: bool = False
 
 
-def sent_key() -> str | None:
+def start_request() -> str | None:
+    """Begin an idempotent request, and return its key if it has one."""
+    g.idempotent_request = None
     return request.headers.get(NAME)
 
 
@@ -80,7 +82,9 @@ def run(
 
 def save(body: Any, headers: Mapping[str, str]) -> None:
     """Store the response under the request's key, if it has one, within the transaction."""
-    sent: Request | None = g.get("idempotent_request")
+    if "idempotent_request" not in g:
+        raise RuntimeError(f"{request.endpoint} is not declared idempotent")
+    sent: Request | None = g.idempotent_request
     if sent is None:
         return
     table = IdempotencyKey
