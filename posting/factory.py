@@ -1,15 +1,13 @@
 """The application factory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-from flask import Flask, Response, current_app
-from flask.json.provider import DefaultJSONProvider
+from flask import Flask, Response
 
 from posting import cli, config, logs
-from posting.auth import current_user, passwords, sessions
+from posting.auth import current_user, passwords
 from posting.blueprints.auth import auth
 from posting.blueprints.comments import comments
 from posting.blueprints.images import images
@@ -45,22 +43,19 @@ AFTER_REQUEST = (
 )
 
 
-class JsonProvider(DefaultJSONProvider):
-    """JSON by orjson: compact, and with text as it is."""
+def before_request() -> None:
+    for check in BEFORE_REQUEST:
+        check()
 
-    def dumps(self, obj: Any, **_: Any) -> str:
-        return orjson.dumps(obj).decode()
 
-    def response(self, *args: Any, **kwargs: Any) -> Response:
-        body = orjson.dumps(self._prepare_response_obj(args, kwargs))
-        return current_app.response_class(body + b"\n", mimetype=self.mimetype)
+def after_request(response: Response) -> Response:
+    for finish in AFTER_REQUEST:
+        response = finish(response)
+    return response
 
 
 class Service(Flask):
-    """Flask, with synchronous views and hooks only, which it need not inspect."""
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        return func
+    """Flask with another default for the instance folder."""
 
     def auto_find_instance_path(self) -> str:
         """Return `instance/` beside the code of a checkout, or else in the working directory.
@@ -81,7 +76,6 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     """
     overrides = overrides or {}
     app = Service("posting", instance_path=config.instance_path(overrides))
-    app.json = JsonProvider(app)
     app.url_map.merge_slashes = False
     app.url_map.converters["nanoid"] = IdConverter
 
@@ -91,17 +85,14 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     csrf.init_app(app)
     headers.init_app(app)
     errors.init_app(app)
-    sessions.init_app(app)
     passwords.init_app(app)
     current_user.init_app(app)
     cli.init_app(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
 
-    for check in BEFORE_REQUEST:
-        app.before_request(check)
-    for finish in reversed(AFTER_REQUEST):  # Flask calls the last one first
-        app.after_request(finish)
+    app.before_request(before_request)
+    app.after_request(after_request)
     app.teardown_request(engine.end_transaction)
     # Each middleware wraps those before it.
     response_cache.init_app(app)

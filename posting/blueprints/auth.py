@@ -118,7 +118,7 @@ def sign_out() -> Reply:
 )
 def list_sessions() -> Reply:
     """List your sessions, newest first, fifty at most."""
-    return sessions.list_sessions(current_user.id, current_user.session_id)
+    return sessions.list_own_sessions()
 
 
 @auth.delete(

@@ -18,7 +18,8 @@ from time import monotonic
 from typing import Any
 
 import flask
-from flask import Response, current_app, g, request
+import orjson
+from flask import Response, g, request
 from marshmallow import Schema, ValidationError
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
@@ -103,7 +104,10 @@ class Endpoint:
         """Check the request in the order in which its errors are documented, and call the view."""
         started = monotonic()
         self.access.check()
-        key = idempotency.start_request() if self.idempotent else None
+        key = None
+        if self.idempotent:
+            g.idempotent_request = None
+            key = request.headers.get(idempotency.NAME)
         if self.limit and key is None:  # a replay must not be refused
             rate_limits.check(self.limit)
         inputs = self._read_inputs(path, key)
@@ -138,8 +142,8 @@ class Endpoint:
             response = Response(status=self.status)
             del response.headers["Content-Type"]
         else:
-            response = Response(current_app.json.dumps(body) + "\n", self.status)
-            response.content_type = "application/json"
+            data = orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE)
+            response = Response(data, self.status, content_type="application/json")
         response.headers.extend(headers)
         return response
 
@@ -165,7 +169,8 @@ class Endpoint:
                 if request.args
                 else self._default_query
             )
-        errors += idempotency.errors_of(key)
+        if key is not None:
+            errors += idempotency.errors_of(key)
         if errors:
             raise InvalidInput(errors)
         if self.if_match:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 from flask import Response, current_app, g, request
 from werkzeug.exceptions import Conflict, HTTPException
@@ -42,17 +43,8 @@ class Request:
     is_saved: bool = False
 
 
-def start_request() -> str | None:
-    """Begin an idempotent request, and return its key if it has one."""
-    g.idempotent_request = None
-    return request.headers.get(NAME)
-
-
-def errors_of(key: str | None) -> Errors:
-    """Return the errors of a key."""
-    if key is None or re.fullmatch(PATTERN, key):
-        return []
-    return [{"detail": RULE, "header": NAME}]
+def errors_of(key: str) -> Errors:
+    return [] if re.fullmatch(PATTERN, key) else [{"detail": RULE, "header": NAME}]
 
 
 def run(
@@ -94,7 +86,7 @@ def save(body: Any, headers: Mapping[str, str]) -> None:
         "user_id": sent.user_id,
         "key": sent.key,
         "fingerprint": sent.fingerprint,
-        "body": current_app.json.dumps(body) + "\n",
+        "body": orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE).decode(),
         "headers": dict(headers),
     }
     try:

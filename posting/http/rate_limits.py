@@ -8,9 +8,10 @@ draft-ietf-httpapi-ratelimit-headers-10.
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,6 +26,11 @@ from posting.db.purge import purge_expired
 from posting.db.types import UtcDateTime, now
 
 CLOCK_SKEW = timedelta(minutes=1)  # the largest expected difference between machines
+
+
+@cache
+def _multiplied(rate: Rate, times: int) -> Rate:
+    return Rate(rate.amount * times, rate.unit)
 
 
 class Counts(Enum):
@@ -48,7 +54,7 @@ class Limit:
     def rate(self, config: Mapping[str, Any]) -> Rate | None:
         """Return the rate; None if the setting is empty."""
         rate: Rate | None = config[self.setting]
-        return Rate(rate.amount * self.times, rate.unit) if rate else None
+        return _multiplied(rate, self.times) if rate else None
 
     def error(self, config: Mapping[str, Any]) -> TooManyRequests | None:
         """Return the error beyond the limit, for the OpenAPI document."""
@@ -57,69 +63,74 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Hit:
-    """A counted hit."""
+class Window:
+    """The window of a limit and subject at a time, with its number of hits."""
 
     limit: Limit
     rate: Rate
     key: str
-    hits: int
+    time: datetime
     ends_at: datetime
+    hits: int = 0
+
+    @property
+    def seconds_left(self) -> int:
+        return max(0, math.ceil((self.ends_at - self.time).total_seconds()))
+
+    def announce(self) -> None:
+        """Keep the values of the response's headers."""
+        name, seconds = self.limit.name, round(self.rate.window.total_seconds())
+        policy = f'"{name}";q={self.rate.amount};w={seconds}'
+        left = max(0, self.rate.amount - self.hits)
+        state = f'"{name}";r={left};t={self.seconds_left}'
+        g.setdefault("rate_limits", {})[name] = policy, state
 
 
 def check(limit: Limit) -> None:
     """Raise 429 if the subject has no hits left. This counts nothing."""
-    rate = _current_rate(limit)
-    if rate is None:
-        return
-    window = _open_window(limit, rate, limit.subject())
-    hits, ends_at = (window.hits, window.ends_at) if window else (0, None)
-    seconds = _announce(limit, rate, hits, ends_at)
-    if hits >= rate.amount:
-        raise _error(rate, seconds)
+    if new := _new_window(limit, limit.subject()):
+        window = _open_window(new)
+        window.announce()
+        if window.hits >= window.rate.amount:
+            raise _error(window.rate, window.seconds_left)
 
 
-def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Hit]:
+def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
     """Count a hit for each limit and subject within the transaction. Error: 429."""
-    moment, counted = now(), []
+    counted = []
     for limit, subject in limits_and_subjects:
-        rate = _current_rate(limit)
-        if rate is None:
+        new = _new_window(limit, subject)
+        if new is None:
             continue
-        key = _key(limit, subject)
-        values = {
-            "key": key,
-            "now": moment,
-            "ends_at": moment + rate.window,
-            "latest_end": moment + rate.window + CLOCK_SKEW,
-            "amount": rate.amount,
-        }
+        values = {"key": new.key, "now": new.time, "ends_at": new.ends_at}
+        values |= {"latest_end": new.ends_at + CLOCK_SKEW, "amount": new.rate.amount}
         row = db.session.execute(_COUNT[db.engine.dialect.name], values).one_or_none()
         if row is None:  # the window is full
-            window = _open_window(limit, rate, subject)
-            raise _error(rate, _announce(limit, rate, rate.amount, window and window.ends_at))
-        counted.append(Hit(limit, rate, key, row.hits, row.ends_at))
+            window = _open_window(new)
+            window.announce()
+            raise _error(window.rate, window.seconds_left)
+        counted.append(replace(new, hits=row.hits, ends_at=row.ends_at))
     return counted
 
 
-def announce(hits: list[Hit]) -> None:
+def announce(windows: list[Window]) -> None:
     """Add committed hits to the response's headers; purge expired rows once a window."""
-    for each in hits:
-        _announce(each.limit, each.rate, each.hits, each.ends_at)
-    if any(each.hits == 1 for each in hits):
+    for window in windows:
+        window.announce()
+    if any(window.hits == 1 for window in windows):
         purge_expired()
         db.session.commit()
 
 
-def refund(hits: list[Hit]) -> None:
+def refund(windows: list[Window]) -> None:
     """Take back hits within the transaction, if their windows have not ended."""
     table = RateWindow
-    for each in hits:
-        same_window = sa.and_(table.key == each.key, table.ends_at == each.ends_at)
-        statement = sa.update(table).where(same_window).values(hits=table.hits - 1)
-        returned = statement.returning(table.hits, table.ends_at)
-        if row := db.session.execute(returned).one_or_none():
-            _announce(each.limit, each.rate, row.hits, row.ends_at)
+    for window in windows:
+        same = sa.and_(table.key == window.key, table.ends_at == window.ends_at)
+        statement = sa.update(table).where(same).values(hits=table.hits - 1)
+        row = db.session.execute(statement.returning(table.hits)).one_or_none()
+        if row:
+            replace(window, hits=row.hits).announce()
 
 
 def refund_request() -> None:
@@ -135,32 +146,22 @@ def add_headers(response: Response) -> None:
         response.headers["RateLimit"] = ", ".join(states)
 
 
-def _current_rate(limit: Limit) -> Rate | None:
-    config = current_app.config
-    return None if config["RATE_LIMITS"] == "off" else limit.rate(config)
+def _new_window(limit: Limit, subject: str) -> Window | None:
+    """Return a window that begins now; None while nothing is limited."""
+    config, time = current_app.config, now()
+    rate = limit.rate(config)
+    if rate is None or config["RATE_LIMITS"] == "off":
+        return None
+    # A digest, which reveals no address and no name.
+    key = hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
+    return Window(limit, rate, key, time, time + rate.window)
 
 
-def _open_window(limit: Limit, rate: Rate, subject: str) -> sa.Row[Any] | None:
-    moment = now()
-    latest_end = moment + rate.window + CLOCK_SKEW
-    return fetch_one(_OPEN_WINDOW, key=_key(limit, subject), now=moment, latest_end=latest_end)
-
-
-def _key(limit: Limit, subject: str) -> str:
-    """Return the key of a window, which reveals no address and no name."""
-    return hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
-
-
-def _announce(limit: Limit, rate: Rate, hits: int, ends_at: datetime | None) -> int:
-    """Keep the values of the response's headers; return the seconds until the window ends."""
-    left = (ends_at - now()) if ends_at else rate.window
-    seconds = max(0, math.ceil(left.total_seconds()))
-    limits = g.setdefault("rate_limits", {})
-    limits[limit.name] = (
-        f'"{limit.name}";q={rate.amount};w={round(rate.window.total_seconds())}',
-        f'"{limit.name}";r={max(0, rate.amount - hits)};t={seconds}',
-    )
-    return seconds
+def _open_window(new: Window) -> Window:
+    """Return the window that is open instead of a new one, or the new one."""
+    values = {"key": new.key, "now": new.time, "latest_end": new.ends_at + CLOCK_SKEW}
+    row = fetch_one(_OPEN_WINDOW, **values)
+    return replace(new, hits=row.hits, ends_at=row.ends_at) if row else new
 
 
 def _error(rate: Rate, seconds: int) -> TooManyRequests:
