@@ -167,7 +167,7 @@ class Endpoint:
             inputs["query"] = (
                 _load(self.query, request.args, errors, parameter_errors)
                 if request.args
-                else self._default_query
+                else dict(self._default_query)
             )
         if key is not None:
             errors += idempotency.errors_of(key)
