@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from posting.db.engine import db, error_reason, exclusive_transaction, snapshot
 from posting.db.integrity import find_fault
-from posting.db.migrations import newest
+from posting.db.migrations import head_revision
 from posting.ops.archive_lines import ArchiveError, Lines, as_line
 from posting.ops.codecs import form_of
 from posting.ops.files import appearing
@@ -47,7 +47,7 @@ def write(path: Path, *, replace: bool) -> Counts:
         if fault := find_fault(connection):
             raise ArchiveError(f"The database is not sound: {fault}.")
         counts = {table.name: _count(connection, table) for table in db.metadata.sorted_tables}
-        header = {"format": FORMAT, "version": VERSION, "schema": newest(), "rows": counts}
+        header = {"format": FORMAT, "version": VERSION, "schema": head_revision(), "rows": counts}
         with (
             appearing(path, replace=replace) as draft,
             draft.open("wb") as file,
@@ -153,9 +153,9 @@ def _read_header(header: Any) -> Counts:
         raise ValueError("not the header of a Posting archive")
     if header.get("version") != VERSION:
         raise ValueError(f"another version of the format than {VERSION}, which is read here")
-    if header.get("schema") != newest():
+    if header.get("schema") != head_revision():
         raise ValueError(
-            f"schema {header.get('schema')!r}, but this installation has {newest()!r}. "
+            f"schema {header.get('schema')!r}, but this installation has {head_revision()!r}. "
             "Bring both to the same release, run flask db upgrade there, and export again"
         )
     counts = header.get("rows")

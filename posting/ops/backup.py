@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
 from posting.db.engine import db, error_reason, is_in_memory, sqlite_file
-from posting.db.migrations import VERSIONS, known, newest
+from posting.db.migrations import VERSION_TABLE, head_revision, known_revisions
 from posting.db.types import now
 from posting.ops.files import appearing
 
@@ -83,7 +83,7 @@ def restore(file: Path, *, force: bool) -> Restored:
             _overwrite(source, database, kept, force)
         else:
             _replace(source, database, kept, force)
-    return Restored(kept if kept.exists() else None, revision != newest())
+    return Restored(kept if kept.exists() else None, revision != head_revision())
 
 
 def _say(what: str) -> None:
@@ -166,7 +166,7 @@ def _revision(connection: Any, name: Path) -> str:
 
 def _known_revision(connection: Any, name: Path) -> str:
     revision = _revision(connection, name)
-    if revision not in known():
+    if revision not in known_revisions():
         raise BackupError(
             f"{name} has schema version {revision}, which this code does not know. "
             "Restore it with the version of the service that wrote it, or a newer one."
@@ -205,7 +205,7 @@ def _opens() -> bool:
 def _has_content() -> bool:
     try:
         with db.engine.connect().execution_options(writes=False) as connection:
-            names = set(sa.inspect(connection).get_table_names()) - {VERSIONS.name}
+            names = set(sa.inspect(connection).get_table_names()) - {VERSION_TABLE.name}
             selects = [sa.select(sa.exists().select_from(sa.table(name))) for name in names]
             return any(map(connection.scalar, selects))
     except sa.exc.DatabaseError:

@@ -167,7 +167,7 @@ def test_help_shows_an_example(flask, command):
 
 
 def test_an_old_schema_is_told(flask, monkeypatch):
-    monkeypatch.setattr("posting.db.migrations.newest", lambda: "9999")
+    monkeypatch.setattr("posting.db.migrations.head_revision", lambda: "9999")
     for command in (["demo"], ["users", "promote", "alice"]):
         expected = "Error: The database schema is not current. Run: flask db upgrade\n"
         assert flask(*command) == (1, expected)

@@ -16,7 +16,13 @@ from alembic.operations import Operations
 from posting import create_app
 from posting.config import StartError
 from posting.db.engine import Base, db
-from posting.db.migrations import FOLDER, VERSIONS, is_current, newest, schema_change
+from posting.db.migrations import (
+    FOLDER,
+    VERSION_TABLE,
+    head_revision,
+    is_current,
+    schema_change,
+)
 from posting.db.models import ModerationAct, Post, RateWindow, Session, User
 from posting.db.types import now
 from posting.ops import archive
@@ -135,7 +141,7 @@ def test_down_and_up_again(flask, empty_url):
     assert sa.inspect(engine).get_table_names() == ["alembic_version"]
     engine.dispose()
     flask("db", "upgrade")
-    assert newest() in flask("db", "current").stdout
+    assert head_revision() in flask("db", "current").stdout
 
 
 def test_each_version_goes_down_and_up_again_with_rows_in_it(migrated, tmp_path):
@@ -208,7 +214,7 @@ def test_upgrading_twice_is_upgrading_once(flask):
     flask("db", "upgrade")
     again = flask("db", "upgrade")
     assert "Running upgrade" not in again.stderr
-    assert again.stdout == f"The database schema is up to date ({newest()}).\n"
+    assert again.stdout == f"The database schema is up to date ({head_revision()}).\n"
 
 
 def test_a_rebuilt_parent_keeps_its_children(migrated):
@@ -259,11 +265,11 @@ class TestStart:
     @pytest.mark.skipif(bool(POSTGRES), reason="Postgres wants an upgrade")
     def test_a_new_sqlite_database_migrates_itself(self, start, flask):
         assert start("wsgi.py").returncode == 0
-        assert newest() in flask("db", "current").stdout
+        assert head_revision() in flask("db", "current").stdout
 
     def stamp(self, version):
         with db.engine.begin() as connection:
-            connection.execute(VERSIONS.update().values(version_num=version))
+            connection.execute(VERSION_TABLE.update().values(version_num=version))
 
     def test_an_old_schema_wants_an_upgrade(self, start, migrated):
         self.stamp("0001")
@@ -271,7 +277,7 @@ class TestStart:
 
     def test_a_newer_schema_wants_its_own_code(self, start, migrated, tmp_path):
         self.stamp("9999")
-        told = "The database has schema 9999, which this version does not know: newer code made it."
+        told = "The database has schema 9999, which this version does not know: a newer version"
         self.stopped(start("wsgi.py"), told, "Install that version.")
         for command in ("export", "import"):
             result = start("-m", "flask", command, str(tmp_path / "archive"))

@@ -262,7 +262,7 @@ def test_nobody_is_hurried(app, statements, tmp_path, small):
 
 
 def test_an_old_schema_is_told(app, tmp_path, monkeypatch):
-    monkeypatch.setattr("posting.db.migrations.newest", lambda: "9999")
+    monkeypatch.setattr("posting.db.migrations.head_revision", lambda: "9999")
     for command in ("export", "import"):
         expected = "Error: The database schema is not current. Run: flask db upgrade"
         assert run(app, command, tmp_path / "1.gz") == (1, expected)

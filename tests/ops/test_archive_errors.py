@@ -178,7 +178,7 @@ def refused(app, tmp_path):
 def test_the_line_is_told(refused, small, change, expected):
     change(small)
     said = refused(packed(*small))
-    expected = expected.format(newest=archive.newest(), c="characters")
+    expected = expected.format(newest=archive.head_revision(), c="characters")
     parts = map(re.escape, expected.split("*"))
     assert re.fullmatch(".*".join(parts), said), said
 

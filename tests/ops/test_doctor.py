@@ -209,19 +209,19 @@ def test_a_database_in_memory_is_told(make_app):
 
 
 def test_an_old_schema_is_told(healthy, monkeypatch):
-    monkeypatch.setattr(schema, "newest", lambda: "9999")
+    monkeypatch.setattr(schema, "head_revision", lambda: "9999")
     assert trouble(healthy, "failure", "not at 9999") == "Run: flask db upgrade"
 
 
 def test_a_newer_schema_is_told(healthy, monkeypatch):
-    monkeypatch.setattr(schema, "newest", lambda: "0000")
-    monkeypatch.setattr(schema, "known", lambda: frozenset({"0000"}))
+    monkeypatch.setattr(schema, "head_revision", lambda: "0000")
+    monkeypatch.setattr(schema, "known_revisions", lambda: frozenset({"0000"}))
     cure = trouble(healthy, "failure", "newer code made it")
     assert ("pg_restore" if POSTGRES else "flask restore --force FILE") in cure
 
 
 def test_a_database_that_was_never_migrated(healthy, monkeypatch):
-    monkeypatch.setattr(schema, "revisions", lambda _: [])
+    monkeypatch.setattr(schema, "database_revisions", lambda _: [])
     assert trouble(healthy, "failure", "at none") == "Run: flask db upgrade"
 
 
