@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from posting.cli.examples import example
+from posting.cli.examples import examples
 from posting.db.migrations import ensure_current
 from posting.ops import archive
 
 
-@example("flask export posting.jsonl.gz", "flask export --force /var/backups/posting.jsonl.gz")
+@examples("flask export posting.jsonl.gz", "flask export --force /var/backups/posting.jsonl.gz")
 @click.command("export")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
@@ -25,7 +25,7 @@ def export_archive(file: Path, force: bool) -> None:
     click.echo(f"Exported {archive.spoken(counts)} to {file}.")
 
 
-@example("flask import posting.jsonl.gz")
+@examples("flask import posting.jsonl.gz")
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @with_appcontext

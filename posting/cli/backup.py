@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from posting.cli.examples import example
+from posting.cli.examples import examples
 from posting.ops import backup
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@example("flask backup /var/backups/posting.db", "flask backup --force /media/stick/posting.db")
+@examples("flask backup /var/backups/posting.db", "flask backup --force /media/stick/posting.db")
 @click.command("backup")
 @click.argument("file", type=FILE)
 @click.option("--force", is_flag=True, help="Replace FILE if it is there already.")
@@ -26,7 +26,7 @@ def back_up(file: Path, force: bool) -> None:
     click.echo(f"{file} is a backup of {file.stat().st_size / 2**20:,.1f} MiB.")
 
 
-@example("flask restore /var/backups/posting.db", "flask restore --force /var/backups/posting.db")
+@examples("flask restore /var/backups/posting.db", "flask restore --force /var/backups/posting.db")
 @click.command("restore")
 @click.argument("file", type=FILE)
 @click.option("--force", is_flag=True, help="Go on when the database holds something.")

@@ -3,7 +3,7 @@
 import click
 from flask.cli import with_appcontext
 
-from posting.cli.examples import example
+from posting.cli.examples import examples
 from posting.ops import doctor
 from posting.ops.doctor.findings import Level
 
@@ -11,7 +11,7 @@ COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.FAILURE: "red"}
 WIDTH = max(map(len, Level)) + 2
 
 
-@example("flask doctor", "flask doctor && systemctl reload posting")
+@examples("flask doctor", "flask doctor && systemctl reload posting")
 @click.command("doctor")
 @with_appcontext
 def examine() -> None:
