@@ -17,7 +17,7 @@ from posting.db.integrity import find_fault
 from posting.db.migrations import head_revision
 from posting.ops.archive_lines import ArchiveError, Lines, as_line
 from posting.ops.codecs import form_of
-from posting.ops.files import appearing
+from posting.ops.files import atomic_write
 from posting.ops.progress import progress
 
 FORMAT = "posting archive"
@@ -49,7 +49,7 @@ def write(path: Path, *, replace: bool) -> Counts:
         counts = {table.name: _count(connection, table) for table in db.metadata.sorted_tables}
         header = {"format": FORMAT, "version": VERSION, "schema": head_revision(), "rows": counts}
         with (
-            appearing(path, replace=replace) as draft,
+            atomic_write(path, replace=replace) as draft,
             draft.open("wb") as file,
             gzip.GzipFile("", "wb", COMPRESSION, file, mtime=0) as archive,
             progress("Exporting", sum(counts.values())) as advance,

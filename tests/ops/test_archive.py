@@ -166,7 +166,7 @@ def test_it_is_for_its_owner_alone(app, tmp_path):
 def test_a_file_is_replaced_only_by_force(app, tmp_path):
     path = tmp_path / "1.gz"
     path.write_text("precious")
-    expected = f"Error: {path} is there already. Name another file, or replace it: --force"
+    expected = f"Error: {path} already exists. Choose another name, or add --force."
     assert run(app, "export", path) == (1, expected)
     assert path.read_text() == "precious"
     assert run(app, "export", "--force", path)[0] == 0
@@ -176,7 +176,7 @@ def test_a_file_is_replaced_only_by_force(app, tmp_path):
 def test_what_is_no_file_is_never_replaced(app, tmp_path):
     for path in (tmp_path, Path("/dev/null")):
         code, said = run(app, "export", "--force", path)
-        assert (code, "is no ordinary file" in said) == (1, True)
+        assert (code, "is not a regular file" in said) == (1, True)
     assert not Path("/dev/null").is_file()
 
 
