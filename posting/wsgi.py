@@ -10,7 +10,7 @@ from flask.helpers import get_load_dotenv
 from posting import create_app
 from posting.config import StartError
 from posting.db.engine import is_in_memory
-from posting.db.migrations import DatabaseAwayError
+from posting.db.migrations import DatabaseUnavailableError
 
 # The exit code that tells gunicorn and systemd not to try again.
 CANNOT_START = 3
@@ -32,4 +32,4 @@ try:
             )
 except StartError as error:
     print(f"posting: {error.message}", file=sys.stderr)
-    sys.exit(1 if isinstance(error, DatabaseAwayError) else CANNOT_START)
+    sys.exit(1 if isinstance(error, DatabaseUnavailableError) else CANNOT_START)

@@ -20,7 +20,7 @@ from posting import create_app, testbed
 from posting.db.engine import db
 from posting.http.response_cache import CommitWatch
 from tests.helpers import pictures
-from tests.helpers.archives import documented
+from tests.helpers.archives import example_archive
 from tests.helpers.assertions import sound
 
 pytest_plugins = ["pytester", "posting.testing"]
@@ -210,7 +210,7 @@ def empty_app(make_app: Callable[..., Flask], tmp_path: Path) -> Flask:
 @pytest.fixture
 def small() -> list[Any]:
     """The lines of the small archive that docs/archive.md shows."""
-    return documented()
+    return example_archive()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The `flask` commands, a module for each group of them."""
+"""The `flask` commands: one module per group."""
 
 from flask import Flask
 

@@ -1,39 +1,40 @@
-"""`flask export` and `flask import`: everything as one file, and back."""
+"""`flask export` and `flask import`: move all data with one file."""
 
 from pathlib import Path
 
 import click
 from flask.cli import with_appcontext
 
-from posting.cli.examples import example
+from posting.cli.examples import examples
 from posting.db.migrations import ensure_current
 from posting.ops import archive
 
 
-@example("flask export posting.jsonl.gz", "flask export --force /var/backups/posting.jsonl.gz")
+@examples("flask export posting.jsonl.gz", "flask export --force /var/backups/posting.jsonl.gz")
 @click.command("export")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @with_appcontext
 def export_archive(file: Path, force: bool) -> None:
-    """Write everything into FILE, images and password hashes included, for `flask import`.
+    """Export all data to FILE, for `flask import`.
 
-    The service may go on meanwhile. FILE is for your eyes only: keep it like the database.
+    The service may run meanwhile. FILE includes images and password hashes, so only its owner can
+    read it: protect it like the database.
     """
     ensure_current()
     counts = archive.write(file, replace=force)
-    click.echo(f"Exported {archive.spoken(counts)} to {file}.")
+    click.echo(f"Exported {archive.describe(counts)} to {file}.")
 
 
-@example("flask import posting.jsonl.gz")
+@examples("flask import posting.jsonl.gz")
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @with_appcontext
 def import_archive(file: Path) -> None:
-    """Fill the empty database with FILE, which `flask export` has written.
+    """Import FILE, made by `flask export`, into an empty database.
 
-    It comes in as a whole or not at all, from SQLite or Postgres into either.
+    FILE may come from SQLite or Postgres. Either all of it is imported or nothing.
     """
     ensure_current()
     counts = archive.read(file)
-    click.echo(f"Imported {archive.spoken(counts)} from {file}.")
+    click.echo(f"Imported {archive.describe(counts)} from {file}.")

@@ -5,40 +5,39 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from posting.cli.examples import example
+from posting.cli.examples import examples
 from posting.ops import backup
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@example("flask backup /var/backups/posting.db", "flask backup --force /media/stick/posting.db")
+@examples("flask backup /var/backups/posting.db", "flask backup --force /media/stick/posting.db")
 @click.command("backup")
 @click.argument("file", type=FILE)
-@click.option("--force", is_flag=True, help="Replace FILE if it is there already.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @with_appcontext
 def back_up(file: Path, force: bool) -> None:
-    """Copy the SQLite database to FILE, also while the service writes.
+    """Back up the SQLite database to FILE. The service may run meanwhile.
 
-    FILE holds everything but the secret key, and its owner alone may read it. It is checked
-    before it gets its name.
+    FILE holds all data, and only its owner can read it. It is checked before it gets its name.
     """
     backup.back_up(file, force=force)
     click.echo(f"{file} is a backup of {file.stat().st_size / 2**20:,.1f} MiB.")
 
 
-@example("flask restore /var/backups/posting.db", "flask restore --force /var/backups/posting.db")
+@examples("flask restore /var/backups/posting.db", "flask restore --force /var/backups/posting.db")
 @click.command("restore")
 @click.argument("file", type=FILE)
-@click.option("--force", is_flag=True, help="Go on when the database holds something.")
+@click.option("--force", is_flag=True, help="Replace a database that is not empty.")
 @with_appcontext
 def restore(file: Path, force: bool) -> None:
-    """Put a backup in the place of the SQLite database, also while the service runs.
+    """Restore the SQLite database from the backup FILE. The service may run meanwhile.
 
-    FILE is checked first. What was there is kept in a file beside the database.
+    FILE is checked first. The previous content is kept in a file beside the database.
     """
-    restored = backup.restore(file, force=force)
-    click.echo(f"The database is as it was in {file}.")
-    if restored.kept:
-        click.echo(f"What was there before is kept in {restored.kept}")
-    if restored.wants_upgrade:
-        click.echo("Its schema is an older one. Run: flask db upgrade")
+    result = backup.restore(file, force=force)
+    click.echo(f"The database is restored from {file}.")
+    if result.kept:
+        click.echo(f"The previous content is kept in {result.kept}")
+    if result.needs_upgrade:
+        click.echo("The schema of the backup is older. Run: flask db upgrade")

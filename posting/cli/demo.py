@@ -1,10 +1,10 @@
-"""`flask demo`: made-up content."""
+"""`flask demo`: generated content."""
 
 import click
 import sqlalchemy as sa
 from flask.cli import with_appcontext
 
-from posting.cli.examples import example
+from posting.cli.examples import examples
 from posting.db.engine import db
 from posting.db.migrations import ensure_current
 from posting.db.models import Post, User
@@ -12,18 +12,18 @@ from posting.ops.progress import progress
 from posting.schemas.fields import IMAGES_PER_POST
 
 
-@example("flask demo", "flask demo --posts 100000 --users 1000 --comments 0 --images 0")
+@examples("flask demo", "flask demo --posts 100000 --users 1000 --comments 0 --images 0")
 @click.command("demo")
 @click.option("--posts", default=1000, show_default=True, type=click.IntRange(1, 10_000_000))
 @click.option("--users", "people", default=100, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--comments", default=3000, show_default=True, type=click.IntRange(0, 10_000_000))
 @click.option("--images", default=100, show_default=True, type=click.IntRange(0, 1_000_000))
-@click.option("--force", is_flag=True, help="Add them to a database that is not empty.")
+@click.option("--force", is_flag=True, help="Add to a database that is not empty.")
 @with_appcontext
 def fill_with_demo(posts: int, people: int, comments: int, images: int, force: bool) -> None:
-    """Fill the empty database with made-up users, posts, comments and images.
+    """Fill an empty database with generated users, posts, comments and images.
 
-    All made-up users have the password that is printed at the end, which is public.
+    All generated users have the same public password, which is printed at the end.
     """
     from posting.ops import demo  # noqa: PLC0415 - imports Pillow, which no other command needs
 
@@ -32,15 +32,15 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
         raise click.UsageError(f"A post has at most {IMAGES_PER_POST} images.")
     if not force and any(db.session.scalar(sa.select(sa.exists(kind.id))) for kind in (User, Post)):
         raise click.ClickException(
-            "The database holds users or posts, and the password of made-up users is public. "
-            "Name another database with POSTING_DATABASE_URL, or add them to this one: --force"
+            "The database holds users or posts, and the password of generated users is public. "
+            "Set POSTING_DATABASE_URL to another database, or add --force to use this one."
         )
-    names = demo.add_users(people)
-    author_ids = [user_id for user_id, _ in names]
+    users = demo.add_users(people)
+    author_ids = [user["id"] for user in users]
     with progress("Writing posts", posts) as advance:
         for written in demo.add_posts(posts, comments, images, author_ids):
             advance(written)
     click.echo(
         f"Added {people} users and {posts} posts with {comments} comments and {images} images. "
-        f"Sign in as {names[0][1]} with the password: {demo.PASSWORD}"
+        f"Sign in as {users[0]['username']} with the password: {demo.PASSWORD}"
     )

@@ -1,15 +1,18 @@
 """Examples in the help of commands."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import click
 
+AnyCommand = TypeVar("AnyCommand", bound=click.Command)
 
-def example(*lines: str) -> Callable[[click.Command], click.Command]:
-    """Show how a command is called below its help."""
 
-    def add(command: click.Command) -> click.Command:
+def examples(*lines: str) -> Callable[[AnyCommand], AnyCommand]:
+    """Add a list of examples to the help of a command."""
+
+    def decorate(command: AnyCommand) -> AnyCommand:
         command.epilog = "\n  ".join(["\b\nExamples:", *lines])
         return command
 
-    return add
+    return decorate

@@ -6,13 +6,17 @@ import click
 from flask import current_app
 from flask.cli import AppGroup
 
-from posting.cli.examples import example
+from posting.cli.examples import examples
 from posting.http.openapi import document
 
-openapi = AppGroup("openapi", help="The OpenAPI document of the API.")
+
+@examples("flask openapi print")
+@click.group(cls=AppGroup)
+def openapi() -> None:
+    """Work with the OpenAPI document of the API."""
 
 
-@example("flask openapi print > openapi.json")
+@examples("flask openapi print > openapi.json")
 @openapi.command("print")
 def print_document() -> None:
     """Print the OpenAPI document as JSON."""

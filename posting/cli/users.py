@@ -1,4 +1,4 @@
-"""`flask users`: look after accounts."""
+"""`flask users`: manage accounts."""
 
 import sys
 
@@ -6,7 +6,7 @@ import click
 from flask.cli import AppGroup, with_appcontext
 
 from posting.auth import passwords, sessions
-from posting.cli.examples import example
+from posting.cli.examples import examples
 from posting.db.engine import db
 from posting.db.migrations import ensure_current
 from posting.db.models import User
@@ -16,14 +16,15 @@ from posting.domain import moderation
 from posting.schemas import accounts as accounts_schemas
 
 
+@examples("flask users suspend ada", "flask users reset-password --help")
 @click.group(cls=AppGroup)
 @with_appcontext
 def users() -> None:
-    """Look after accounts."""
+    """Manage accounts."""
     ensure_current()
 
 
-@example("flask users promote ada")
+@examples("flask users promote ada")
 @users.command("promote")
 @click.argument("name")
 def promote(name: str) -> None:
@@ -31,7 +32,7 @@ def promote(name: str) -> None:
     _set_role(name, "moderator")
 
 
-@example("flask users demote ada")
+@examples("flask users demote ada")
 @users.command("demote")
 @click.argument("name")
 def demote(name: str) -> None:
@@ -39,12 +40,12 @@ def demote(name: str) -> None:
     _set_role(name, "member")
 
 
-@example("flask users suspend ada")
+@examples("flask users suspend ada")
 @users.command("suspend")
 @click.argument("name")
 def suspend(name: str) -> None:
-    """Sign NAME out everywhere, and let them sign in no more."""
-    user = _find(name)
+    """Sign NAME out everywhere and block new sign-ins."""
+    user = _get_user(name)
     user.suspended_at = now()
     sessions.end_sessions(user)
     moderation.record_by_operator("suspended", user)
@@ -52,32 +53,34 @@ def suspend(name: str) -> None:
     click.echo(f"{user.username} is suspended and signed out everywhere.")
 
 
-@example("flask users restore ada")
+@examples("flask users restore ada")
 @users.command("restore")
 @click.argument("name")
 def restore(name: str) -> None:
-    """Let NAME sign in again."""
-    user = _find(name)
+    """Allow a suspended NAME to sign in again."""
+    user = _get_user(name)
     user.suspended_at = None
     moderation.record_by_operator("restored", user)
     db.session.commit()
     click.echo(f"{user.username} may sign in again.")
 
 
-@example("flask users reset-password ada", "echo 'a new password' | flask users reset-password ada")
+@examples(
+    "flask users reset-password ada", "echo 'a new password' | flask users reset-password ada"
+)
 @users.command("reset-password")
 @click.argument("name")
 def reset_password(name: str) -> None:
-    """Set a new password for NAME, who is signed out everywhere.
+    """Set a new password for NAME and sign NAME out everywhere.
 
-    The password is asked for, or read from the first line of standard input.
+    The command prompts for the password, or reads the first line of standard input.
     """
-    user = _find(name)
-    db.session.commit()  # nobody waits for a lock while somebody types
-    password = _ask_password()
+    user = _get_user(name)
+    db.session.commit()  # release the write lock while the operator types
+    password = _read_password()
     errors = accounts_schemas.SignUp().validate({"username": user.username, "password": password})
     if details := errors.get("password"):
-        raise click.ClickException("The password is refused. " + " ".join(details))
+        raise click.ClickException("The password is not accepted. " + " ".join(details))
     user.password_hash = passwords.hash_password(password)
     sessions.end_sessions(user)
     moderation.record_by_operator("password reset", user)
@@ -85,21 +88,21 @@ def reset_password(name: str) -> None:
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
 
 
-def _ask_password() -> str:
+def _read_password() -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     return str(click.prompt("New password", hide_input=True, confirmation_prompt=True))
 
 
-def _find(name: str) -> User:
+def _get_user(name: str) -> User:
     user = get_user_by_name(name)
     if user is None:
-        raise click.ClickException(f"There is no user named {name}.")
+        raise click.ClickException(f"There is no user named {name}. Check the spelling.")
     return user
 
 
 def _set_role(name: str, role: str) -> None:
-    user = _find(name)
+    user = _get_user(name)
     user.role = role
     moderation.record_by_operator("promoted" if user.is_moderator else "demoted", user)
     db.session.commit()

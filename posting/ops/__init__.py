@@ -1,1 +1,1 @@
-"""Backup, archive, doctor and demo: the work of an operator."""
+"""Operator tools behind the `flask` commands: backup, archive, doctor and demo."""

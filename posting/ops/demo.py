@@ -1,4 +1,4 @@
-"""Made-up users, posts, comments and images."""
+"""Generate users, posts, comments and images."""
 
 import itertools
 import random
@@ -17,8 +17,8 @@ from posting.db.engine import Base, db
 from posting.db.models import Comment, Image, ImageData, Post, User
 from posting.db.types import new_id, now, truncate_to_milliseconds
 
-PASSWORD = "a demo of posting"  # noqa: S105 - printed by the command that uses it
-BATCH = 1000
+PASSWORD = "a demo of posting"  # noqa: S105 - public: `flask demo` prints it
+BATCH_ROWS = 1000
 MILLISECOND = timedelta(milliseconds=1)
 
 Row = dict[str, Any]
@@ -54,7 +54,7 @@ MIDDLES = (
     "We tried it for a month, and it went better than anybody thought.|"
     "There is a list in the library where you can put your name.|"
     "In winter it is harder, but not impossible.|I have put the figures together below.|"
-    "Nobody has to be an expert: two free hours and a pair of gloves will do.|"
+    "You need not be an expert: two free hours and a pair of gloves will do.|"
     "Those who were there last year know how good the soup was.|"
     "If it rains, we meet under the roof of the market hall.|"
     "What worries me is who will look after it when the summer is over."
@@ -77,8 +77,8 @@ WIDTH, HEIGHT = 480, 320
 SKIES = {"at noon": "skyblue", "at dusk": "lightsalmon", "in the fog": "lightgray"}
 
 
-def add_users(count: int) -> list[tuple[str, str]]:
-    """Add `count` users who share one password; return their ids and names."""
+def add_users(count: int) -> Rows:
+    """Add `count` users with the same password, and return their rows."""
     taken = set(db.session.scalars(sa.select(sa.func.lower(User.username))))
     password_hash = hash_password(PASSWORD)
     joined = now() - timedelta(days=730)
@@ -102,84 +102,76 @@ def add_users(count: int) -> list[tuple[str, str]]:
                 "created_at": joined,
             }
         )
-    for start in range(0, count, BATCH):
-        db.session.execute(sa.insert(User), rows[start : start + BATCH])
+    for start in range(0, count, BATCH_ROWS):
+        db.session.execute(sa.insert(User), rows[start : start + BATCH_ROWS])
     db.session.commit()
-    return [(row["id"], row["username"]) for row in rows]
+    return rows
 
 
 def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> Iterator[int]:
-    """Add posts spread over the last two years, with comments and images shared out among them.
+    """Add posts from the last two years, with comments and images distributed among them.
 
-    Yields how many posts each batch has.
+    Yield the number of posts in each batch once it is committed.
     """
     start, step = now() - timedelta(days=729), timedelta(days=729) / posts
-    comments_of, images_of = _by_chance(comments, posts), _evenly(images, posts)
-    batch = _empty_batch()
+    comment_counts, image_counts = _spread_randomly(comments, posts), _spread_evenly(images, posts)
+    # In an order that satisfies the foreign keys.
+    batch: dict[type[Base], Rows] = {Post: [], Comment: [], Image: [], ImageData: []}
     for number in range(posts):
-        moment = truncate_to_milliseconds(start + step * number)
-        post = _post(random.choice(author_ids), moment)
-        said = list(_comments(post, next(comments_of), author_ids))
-        batch[Post].append(post | {"comment_count": len(said)})
-        batch[Comment] += said
-        for image, data in _images(post, next(images_of)):
+        created_at = truncate_to_milliseconds(start + step * number)
+        post = _post(random.choice(author_ids), created_at)
+        replies = list(_comments(post, next(comment_counts), author_ids))
+        batch[Post].append(post | {"comment_count": len(replies)})
+        batch[Comment] += replies
+        for image, data in _images(post, next(image_counts)):
             batch[Image].append(image)
             batch[ImageData].append({"image_id": image["id"], "data": data})
-        if number == posts - 1 or sum(map(len, batch.values())) >= BATCH:
-            yield _write(batch)
-            batch = _empty_batch()
+        if number == posts - 1 or sum(map(len, batch.values())) >= BATCH_ROWS:
+            for model, rows in batch.items():
+                if rows:
+                    db.session.execute(sa.insert(model), rows)
+            db.session.commit()
+            yield len(batch[Post])
+            for rows in batch.values():
+                rows.clear()
 
 
-def _empty_batch() -> dict[type[Base], Rows]:
-    """Return a place for the rows of each table, in an order in which they can be written."""
-    return {Post: [], Comment: [], Image: [], ImageData: []}
-
-
-def _write(batch: dict[type[Base], Rows]) -> int:
-    for model, rows in batch.items():
-        if rows:
-            db.session.execute(sa.insert(model), rows)
-    db.session.commit()
-    return len(batch[Post])
-
-
-def _by_chance(total: int, among: int) -> Iterator[int]:
-    """Share a total out so that most get little and a few get much."""
-    for left in range(among, 1, -1):
+def _spread_randomly(total: int, parts: int) -> Iterator[int]:
+    """Yield the shares of a total: most are small, a few are large."""
+    for left in range(parts, 1, -1):
         share = min(total, round(random.expovariate(left / total))) if total else 0
         yield share
         total -= share
     yield total
 
 
-def _evenly(total: int, among: int) -> Iterator[int]:
-    return ((number + 1) * total // among - number * total // among for number in range(among))
+def _spread_evenly(total: int, parts: int) -> Iterator[int]:
+    return ((number + 1) * total // parts - number * total // parts for number in range(parts))
 
 
-def _post(author_id: str, moment: datetime) -> Row:
+def _post(author_id: str, created_at: datetime) -> Row:
     thing = random.choice(THINGS)
     paragraphs = [" ".join(random.sample(MIDDLES, random.randint(2, 5))) for _ in range(4)]
-    content = "\n\n".join(
-        [random.choice(OPENINGS).format(thing), *paragraphs, random.choice(CLOSINGS)]
-    )
+    opening, closing = random.choice(OPENINGS).format(thing), random.choice(CLOSINGS)
     return {
         "id": new_id(),
         "author_id": author_id,
         "title": random.choice(TITLES).format(thing),
-        "content": content,
+        "content": "\n\n".join([opening, *paragraphs, closing]),
         "version": 1,
-        "created_at": moment,
-        "updated_at": moment,
+        "created_at": created_at,
+        "updated_at": created_at,
     }
 
 
 def _comments(post: Row, count: int, author_ids: list[str]) -> Iterator[Row]:
-    """Yield comments and replies that follow one another within hours, but not in the future."""
+    """Yield comments and replies, at most four hours apart and none in the future."""
     recent: deque[str] = deque(maxlen=5)
-    moment = post["created_at"]
-    longest = min(timedelta(hours=4), (now() - moment) / (count + 1))
+    created_at = post["created_at"]
+    max_gap = min(timedelta(hours=4), (now() - created_at) / (count + 1))
     for _ in range(count):
-        moment = truncate_to_milliseconds(moment + max(MILLISECOND, longest * random.random()))
+        gap = max(MILLISECOND, max_gap * random.random())
+        created_at = truncate_to_milliseconds(created_at + gap)
         parent_id = random.choice([None, *recent])
         row = {
             "id": new_id(),
@@ -188,8 +180,8 @@ def _comments(post: Row, count: int, author_ids: list[str]) -> Iterator[Row]:
             "author_id": random.choice(author_ids),
             "content": random.choice(REPLIES if parent_id else REMARKS),
             "version": 1,
-            "created_at": moment,
-            "updated_at": moment,
+            "created_at": created_at,
+            "updated_at": created_at,
         }
         recent.append(row["id"])
         yield row
@@ -198,7 +190,7 @@ def _comments(post: Row, count: int, author_ids: list[str]) -> Iterator[Row]:
 def _images(post: Row, count: int) -> Iterator[tuple[Row, bytes]]:
     for number in range(count):
         weather = random.choice(list(SKIES))
-        data = _landscape(SKIES[weather])
+        data = _draw_hills(SKIES[weather])
         image = {
             "id": new_id(),
             "post_id": post["id"],
@@ -212,8 +204,8 @@ def _images(post: Row, count: int) -> Iterator[tuple[Row, bytes]]:
         yield image, data
 
 
-def _landscape(sky: str) -> bytes:
-    """Draw hills before a sky, as a PNG."""
+def _draw_hills(sky: str) -> bytes:
+    """Return a PNG of hills in front of a sky."""
     picture = PIL.Image.new("RGB", (WIDTH, HEIGHT), sky)
     draw = ImageDraw.Draw(picture)
     draw.circle((random.randrange(WIDTH), HEIGHT // 4), HEIGHT // 10, "lightyellow")

@@ -1,4 +1,4 @@
-"""Files that appear under their name when they are whole, for their owner alone."""
+"""Write files atomically: complete and on disk before they get their name."""
 
 import os
 import secrets
@@ -9,60 +9,54 @@ from pathlib import Path
 import click
 
 
-class InTheWay(click.ClickException):
-    """What a file is to be called is the name of something else; the message says what to do."""
+class TargetExistsError(click.ClickException):
+    """The file to write already exists; the message says how to continue."""
 
 
 @contextmanager
-def appearing(file: Path, *, replace: bool, sides: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Yield a new file, which at the end is `file`, or what that links to, and is on the disk.
+def atomic_write(file: Path, *, replace: bool, sidecars: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Yield a new file, private to its owner, that is renamed to `file` when the block succeeds.
 
-    `sides` are the endings of files that may stand beside it. They go with what is replaced.
+    A link is followed. `sidecars` are the suffixes of files that may stand beside `file` and belong
+    to it: they are deleted when it is replaced.
 
-    Errors: OSError; InTheWay when `file` or one beside it is there and may not be replaced, or is
-    no ordinary file. All is then as it was.
+    Raise OSError, or TargetExistsError if `file` or a sidecar exists and `replace` is false, or is
+    not a regular file. After an error everything is as it was.
     """
     target = Path(os.path.realpath(file))
-    beside = [target.with_name(target.name + end) for end in sides]
-    for each in (target, *beside):
-        _ensure_free(each, replace)
+    beside = [target.with_name(target.name + suffix) for suffix in sidecars]
+    for path in (target, *beside):
+        _check_target(path, replace)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
     try:
         yield draft
         _sync(draft)
         if replace:
-            for each in beside:
-                each.unlink(missing_ok=True)
+            for path in beside:
+                path.unlink(missing_ok=True)
             draft.replace(target)
         else:
-            _name(draft, target)
+            try:
+                os.link(draft, target)  # a rename would overwrite a file created in the meantime
+            except FileExistsError:
+                _check_target(target, replace)
+                raise
+            except OSError:  # some file systems, such as FAT, have no hard links
+                draft.replace(target)
         _sync(target.parent)
     finally:
-        for end in ("", *sides):
-            draft.with_name(draft.name + end).unlink(missing_ok=True)
+        for suffix in ("", *sidecars):
+            draft.with_name(draft.name + suffix).unlink(missing_ok=True)
 
 
-def _ensure_free(file: Path, replace: bool) -> None:
-    if not os.path.lexists(file):
+def _check_target(path: Path, replace: bool) -> None:
+    if not os.path.lexists(path):
         return
-    if not file.is_file():
-        raise InTheWay(f"{file} is no ordinary file. Name another.")
+    if not path.is_file():
+        raise TargetExistsError(f"{path} is not a regular file. Choose another name.")
     if not replace:
-        raise InTheWay(f"{file} is there already. Name another file, or replace it: --force")
-
-
-def _name(draft: Path, file: Path) -> None:
-    """Give a draft its name, unless somebody has made such a file meanwhile."""
-    try:
-        os.link(draft, file)
-    except FileExistsError:
-        _ensure_free(file, replace=False)
-        raise
-    except OSError:  # such as on a stick with FAT, which has no links
-        draft.replace(file)
-    else:
-        draft.unlink()
+        raise TargetExistsError(f"{path} already exists. Choose another name, or add --force.")
 
 
 def _sync(path: Path) -> None:

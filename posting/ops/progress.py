@@ -1,4 +1,4 @@
-"""Progress of long commands."""
+"""Show the progress of long commands."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -12,9 +12,9 @@ SECONDS_BETWEEN_LINES = 1.0
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show progress on stderr; yield a function that advances it.
+    """Yield a function that advances the progress shown on stderr.
 
-    On a terminal there is a bar, elsewhere a line after each tenth, at most one in a second.
+    A terminal shows a bar. Elsewhere a line is printed per tenth, at most one a second.
     """
     if sys.stderr.isatty():
         with click.progressbar(length=total, label=label, file=sys.stderr) as bar:

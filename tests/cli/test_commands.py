@@ -12,46 +12,46 @@ from tests.conftest import PASSWORD
 from tests.helpers.assertions import problem, sound
 
 
-def test_a_moderator_is_made_and_unmade(flask, alice):
+def test_promote_and_demote_change_the_role(flask, alice):
     assert flask("users", "promote", "ALICE") == (0, "alice is a moderator now.\n")
     assert alice.get("/users/me").json["role"] == "moderator"
     assert flask("users", "demote", "alice") == (0, "alice is a member now.\n")
     assert alice.get("/users/me").json["role"] == "member"
 
 
-def test_a_password_is_reset(flask, alice, anonymous):
+def test_reset_password_ends_all_sessions(flask, alice, anonymous):
     code, output = flask("users", "reset-password", "alice", input="quite another one\n")
     assert (code, output) == (0, "alice has a new password and is signed out everywhere.\n")
     problem(alice.get("/users/me"), 401)
     for password, status in ((PASSWORD, 401), ("quite another one", 200)):
-        answer = anonymous.post("/signin", json={"username": "alice", "password": password})
-        assert answer.status_code == status
+        response = anonymous.post("/signin", json={"username": "alice", "password": password})
+        assert response.status_code == status
 
 
-def test_no_lock_is_held_while_a_password_is_typed(flask, alice, monkeypatch):
+def test_no_lock_is_held_while_the_operator_types(flask, alice, monkeypatch):
     def type_slowly():
         assert alice.post("/posts", json={"title": "a", "content": "b"}).status_code == 201
         return "quite another one"
 
-    monkeypatch.setattr("posting.cli.users._ask_password", type_slowly)
+    monkeypatch.setattr("posting.cli.users._read_password", type_slowly)
     assert flask("users", "reset-password", "alice")[0] == 0
 
 
 @pytest.mark.parametrize("password", ["", "short", "password1", "x" * 257, "a\x00" * 8])
-def test_a_bad_password_is_refused(flask, alice, password):
+def test_an_invalid_password_is_an_error(flask, alice, password):
     code, output = flask("users", "reset-password", "alice", input=password + "\n")
     assert code == 1
-    assert output.startswith("Error: The password is refused.")
+    assert output.startswith("Error: The password is not accepted.")
     assert alice.get("/users/me").status_code == 200
 
 
 @pytest.mark.parametrize("command", ["promote", "demote", "reset-password"])
-def test_an_unknown_user_is_told(flask, command):
+def test_an_unknown_user_is_an_error(flask, command):
     code, output = flask("users", command, "nobody", input="quite another one\n")
-    assert (code, output) == (1, "Error: There is no user named nobody.\n")
+    assert (code, output) == (1, "Error: There is no user named nobody. Check the spelling.\n")
 
 
-def test_the_demo_fills_the_database(flask, anonymous, app):
+def test_demo_fills_the_database(flask, anonymous, app):
     numbers = {"--users": 300, "--posts": 2500, "--comments": 2000, "--images": 26}
     code, output = flask("demo", *(str(part) for option in numbers.items() for part in option))
     assert code == 0
@@ -60,40 +60,40 @@ def test_the_demo_fills_the_database(flask, anonymous, app):
         counts = [sa.select(sa.func.count(kind.id)) for kind in (User, Post, Comment, Image)]
         assert [db.session.scalar(count) for count in counts] == list(numbers.values())
         sound(db.session.connection())
-        talked_of = sa.select(Comment.post_id).where(Comment.parent_id.is_not(None)).limit(1)
-        post_id = db.session.scalar(talked_of)
+        with_replies = sa.select(Comment.post_id).where(Comment.parent_id.is_not(None)).limit(1)
+        post_id = db.session.scalar(with_replies)
         assert db.session.scalar(sa.select(sa.func.max(Comment.created_at))) < now()
         name = db.session.scalar(sa.select(User.username).limit(1))
-    answer = anonymous.post("/signin", json={"username": name, "password": demo.PASSWORD})
-    assert answer.status_code == 200
-    listed = anonymous.get("/posts?limit=100").json
-    assert len({post["author"]["username"] for post in listed}) > 10
-    assert listed[0]["created_at"] > listed[-1]["created_at"]
-    said = anonymous.get(f"/posts/{post_id}/comments?limit=100").json
-    assert {comment["parent_id"] for comment in said} > {None}
+    response = anonymous.post("/signin", json={"username": name, "password": demo.PASSWORD})
+    assert response.status_code == 200
+    posts = anonymous.get("/posts?limit=100").json
+    assert len({post["author"]["username"] for post in posts}) > 10
+    assert posts[0]["created_at"] > posts[-1]["created_at"]
+    comments = anonymous.get(f"/posts/{post_id}/comments?limit=100").json
+    assert {comment["parent_id"] for comment in comments} > {None}
 
 
-def test_the_demo_illustrates(flask, anonymous):
+def test_demo_images_are_valid(flask, anonymous):
     assert flask("demo", "--posts", "1", "--users", "1", "--images", "10")[0] == 0
     [post] = anonymous.get("/posts").json
-    shown = anonymous.get(f"/posts/{post['id']}").json["images"]
-    assert len(shown) == 10
-    for image in shown:
-        answer = anonymous.get(f"/images/{image['id']}")
-        picture = imaging.reencode(answer.data, max_bytes=2**20)
-        assert answer.content_type == image["media_type"] == picture.media_type
-        assert (image["width"], image["height"]) == (picture.width, picture.height)
-        assert image["size"] == len(answer.data)
+    images = anonymous.get(f"/posts/{post['id']}").json["images"]
+    assert len(images) == 10
+    for image in images:
+        response = anonymous.get(f"/images/{image['id']}")
+        reencoded = imaging.reencode(response.data, max_bytes=2**20)
+        assert response.content_type == image["media_type"] == reencoded.media_type
+        assert (image["width"], image["height"]) == (reencoded.width, reencoded.height)
+        assert image["size"] == len(response.data)
 
 
-def test_the_demo_may_be_repeated(flask):
+def test_demo_can_run_twice_with_force(flask):
     for force in ([], ["--force"]):
         assert flask("demo", "--posts", "1", "--users", "900", "--images", "0", *force)[0] == 0
 
 
-@pytest.mark.parametrize("left", ["user", "post without author"])
-def test_the_demo_is_refused_where_there_is_something(flask, app, alice, post, left):
-    if left != "user":
+@pytest.mark.parametrize("existing", ["user", "post without author"])
+def test_demo_refuses_a_database_that_is_not_empty(flask, app, alice, post, existing):
+    if existing != "user":
         alice.delete(f"/users/{alice.user['id']}")
     code, output = flask("demo", "--posts", "1", "--images", "0")
     assert code == 1
@@ -103,7 +103,7 @@ def test_the_demo_is_refused_where_there_is_something(flask, app, alice, post, l
         assert db.session.scalar(sa.select(sa.func.count(Post.id))) == 1
 
 
-def test_progress_is_lines_where_there_is_no_terminal(app, monkeypatch, empty_app, tmp_path):
+def test_progress_is_printed_as_lines_without_a_terminal(app, monkeypatch, empty_app, tmp_path):
     monkeypatch.setattr("posting.ops.progress.SECONDS_BETWEEN_LINES", 0)
 
     def lines(*arguments, on=app):
@@ -140,7 +140,7 @@ def test_progress_is_lines_where_there_is_no_terminal(app, monkeypatch, empty_ap
         ["5"],
     ],
 )
-def test_wrong_arguments_are_told(flask, arguments):
+def test_invalid_arguments_are_usage_errors(flask, arguments):
     code, output = flask("demo", *arguments)
     assert code == 2
     assert "Usage:" in output
@@ -157,7 +157,10 @@ def test_wrong_arguments_are_told(flask, arguments):
         ["doctor"],
         ["users", "promote"],
         ["users", "demote"],
+        ["users", "suspend"],
+        ["users", "restore"],
         ["users", "reset-password"],
+        ["moderation", "log"],
     ],
 )
 def test_help_shows_an_example(flask, command):
@@ -166,8 +169,8 @@ def test_help_shows_an_example(flask, command):
     assert f"Examples:\n    flask {' '.join(command)}" in output
 
 
-def test_an_old_schema_is_told(flask, monkeypatch):
-    monkeypatch.setattr("posting.db.migrations.newest", lambda: "9999")
+def test_an_old_schema_is_an_error(flask, monkeypatch):
+    monkeypatch.setattr("posting.db.migrations.head_revision", lambda: "9999")
     for command in (["demo"], ["users", "promote", "alice"]):
         expected = "Error: The database schema is not current. Run: flask db upgrade\n"
         assert flask(*command) == (1, expected)

@@ -1,6 +1,5 @@
-"""The schema's versions: up, down, and the same as the models say."""
+"""Migrations: upgrades, downgrades, and the same schema as the models."""
 
-import gzip
 import os
 import re
 import subprocess
@@ -16,12 +15,19 @@ from alembic.operations import Operations
 from posting import create_app
 from posting.config import StartError
 from posting.db.engine import Base, db
-from posting.db.migrations import FOLDER, VERSIONS, is_current, newest, schema_change
+from posting.db.migrations import (
+    FOLDER,
+    VERSION_TABLE,
+    head_revision,
+    is_current,
+    schema_change,
+)
 from posting.db.models import ModerationAct, Post, RateWindow, Session, User
 from posting.db.types import now
 from posting.ops import archive
 from tests.conftest import POSTGRES
 from tests.helpers import ROOT
+from tests.helpers.archives import example_archive, write_archive
 
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
@@ -32,15 +38,13 @@ NAMES = re.compile(
 
 @pytest.fixture
 def start(empty_url, tmp_path):
-    """Run Python on a database of its own, with `wsgi.py` at hand; return what came of it."""
+    """Run Python in the root folder with an empty database, and return the completed process."""
 
     def start(*arguments, **environment):
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
-            env=os.environ
-            | {"POSTING_DATABASE_URL": empty_url, "POSTING_SECRET_KEY": "only for tests, really"}
-            | environment,
+            env=os.environ | {"POSTING_DATABASE_URL": empty_url} | environment,
             capture_output=True,
             text=True,
             check=False,
@@ -61,7 +65,7 @@ def flask(start):
 
 @pytest.fixture
 def migrated(flask, empty_url):
-    """An app on a database that went through all versions."""
+    """An app on a database created by the migrations."""
     flask("db", "upgrade")
     app = create_app({"TESTING": True, "DATABASE_URL": empty_url})
     with app.app_context():
@@ -71,7 +75,7 @@ def migrated(flask, empty_url):
 
 
 def schema(engine):
-    """Return what a database knows of its schema, comparable between two of them."""
+    """Return the schema of a database, for comparison with another."""
     inspector = sa.inspect(engine)
     return {
         table: {
@@ -106,40 +110,40 @@ def indexes(engine):
         return {sql for sql in found if "alembic" not in sql}
 
 
-def test_the_versions_lead_to_what_the_models_say(migrated):
-    by_versions = schema(db.engine)
+def test_the_migrations_create_the_schema_of_the_models(migrated):
+    migrated_schema = schema(db.engine)
     Base.metadata.drop_all(db.engine)
     Base.metadata.create_all(db.engine)
-    assert by_versions == schema(db.engine)
-    assert by_versions.keys() == set(Base.metadata.tables) | {"indexes"}
+    assert migrated_schema == schema(db.engine)
+    assert migrated_schema.keys() == set(Base.metadata.tables) | {"indexes"}
 
 
-def test_everything_is_named_by_the_convention(migrated):
+def test_all_constraints_follow_the_naming_convention(migrated):
     inspector = sa.inspect(db.engine)
     for table in inspector.get_table_names():
-        named = [
+        constraints = [
             inspector.get_pk_constraint(table),
             *inspector.get_foreign_keys(table),
             *inspector.get_unique_constraints(table),
             *inspector.get_check_constraints(table),
         ]
-        for constraint in named:
+        for constraint in constraints:
             assert NAMES.fullmatch(constraint["name"] or "alembic_version_pkc"), constraint
     assert all(NAMES.search(sql) for sql in indexes(db.engine))
 
 
-def test_down_and_up_again(flask, empty_url):
+def test_a_full_downgrade_can_be_upgraded_again(flask, empty_url):
     flask("db", "upgrade")
     assert "Running downgrade" in flask("db", "downgrade", "base").stderr
     engine = sa.create_engine(empty_url.replace("postgresql:", "postgresql+psycopg:"))
     assert sa.inspect(engine).get_table_names() == ["alembic_version"]
     engine.dispose()
     flask("db", "upgrade")
-    assert newest() in flask("db", "current").stdout
+    assert head_revision() in flask("db", "current").stdout
 
 
-def test_each_version_goes_down_and_up_again_with_rows_in_it(migrated, tmp_path):
-    """Whatever is not of the version itself stays to the letter, and so does each schema."""
+def test_each_migration_goes_down_and_up_with_rows(migrated, tmp_path):
+    """Schemas are restored exactly, and so are all rows that the migration does not concern."""
     versions = ["base", *sorted(path.stem[:4] for path in (FOLDER / "versions").glob("0*.py"))]
     flask_migrate.downgrade(revision="base")
     fresh = {"base": schema(db.engine)}
@@ -150,24 +154,21 @@ def test_each_version_goes_down_and_up_again_with_rows_in_it(migrated, tmp_path)
     for older, newer in reversed([*pairwise(versions)]):
         before = rows(db.engine)
         assert all(before.values())
-        if newer == "0002":  # which makes comments, and counts none when they are gone
+        if newer == "0002":  # its downgrade drops the comments
             before["posts"] = [row | {"comment_count": 0} for row in before["posts"]]
         flask_migrate.downgrade(revision=older)
         left = rows(db.engine)
         assert schema(db.engine) == fresh[older]
-        assert left == alike(before, left)
+        assert left == only_columns_of(before, left)
         flask_migrate.upgrade(revision=newer)
         assert schema(db.engine) == fresh[newer]
-        assert left == alike(rows(db.engine), left)
+        assert left == only_columns_of(rows(db.engine), left)
         flask_migrate.downgrade(revision=older)
 
 
 def fill(path):
-    """Put rows into each table: the example of docs/archive.md, and what it has none of."""
-    document = (ROOT / "docs" / "archive.md").read_text()
-    [example] = re.findall(r"```json\n(.*?)```", document, re.DOTALL)
-    path.write_bytes(gzip.compress(example.encode()))
-    archive.read(path)
+    """Add the rows of the example archive, and some to the tables that it leaves empty."""
+    archive.read(write_archive(path, *example_archive()))
     ada = db.session.scalars(User.named("ada")).one()
     ada.suspended_at = now()
     db.session.add_all(
@@ -195,8 +196,8 @@ def rows(engine):
         }
 
 
-def alike(found, others):
-    """Return of the found rows the tables and columns alone that others have."""
+def only_columns_of(found, others):
+    """Return the found rows, with only the tables and columns that `others` has."""
     return {
         table: [{name: row[name] for name in kept[0]} for row in found[table]]
         for table, kept in others.items()
@@ -204,11 +205,11 @@ def alike(found, others):
     }
 
 
-def test_upgrading_twice_is_upgrading_once(flask):
+def test_a_second_upgrade_does_nothing(flask):
     flask("db", "upgrade")
     again = flask("db", "upgrade")
     assert "Running upgrade" not in again.stderr
-    assert again.stdout == f"The database schema is up to date ({newest()}).\n"
+    assert again.stdout == f"The database schema is up to date ({head_revision()}).\n"
 
 
 def test_a_rebuilt_parent_keeps_its_children(migrated):
@@ -226,8 +227,8 @@ def test_a_rebuilt_parent_keeps_its_children(migrated):
         db.session.flush()
 
 
-@pytest.mark.skipif(bool(POSTGRES), reason="Postgres enforces foreign keys all along")
-def test_an_upgrade_that_breaks_foreign_keys_is_undone(migrated):
+@pytest.mark.skipif(bool(POSTGRES), reason="Postgres always enforces foreign keys")
+def test_an_upgrade_that_breaks_foreign_keys_is_rolled_back(migrated):
     with pytest.raises(StartError, match="foreign keys"), schema_change(db.engine) as connection:
         connection.execute(
             sa.insert(Post).values(title="x", content="x", author_id="b" * 21, version=1)
@@ -235,7 +236,7 @@ def test_an_upgrade_that_breaks_foreign_keys_is_undone(migrated):
     assert db.session.scalar(sa.select(sa.func.count(Post.id))) == 0
 
 
-def test_in_memory_the_schema_is_there_and_current():
+def test_a_database_in_memory_has_the_current_schema():
     app = create_app({"TESTING": True, "DATABASE_URL": "sqlite://"})
     with app.app_context():
         assert is_current()
@@ -243,9 +244,9 @@ def test_in_memory_the_schema_is_there_and_current():
 
 
 class TestStart:
-    """What an operator sees: one line that says what to do, and no traceback."""
+    """A failed start prints one line with the next step, and no traceback."""
 
-    def stopped(self, result, *words, code=3):
+    def assert_stopped(self, result, *words, code=3):
         assert result.returncode == code, result.stderr
         [line] = result.stderr.splitlines()
         assert line.startswith("posting: ")
@@ -253,68 +254,70 @@ class TestStart:
             assert word in line
 
     @pytest.mark.skipif(not POSTGRES, reason="a new SQLite database migrates itself")
-    def test_a_new_postgres_wants_an_upgrade(self, start):
-        self.stopped(start("wsgi.py"), "flask db upgrade")
+    def test_a_new_postgres_database_needs_an_upgrade(self, start):
+        self.assert_stopped(start("wsgi.py"), "flask db upgrade")
 
-    @pytest.mark.skipif(bool(POSTGRES), reason="Postgres wants an upgrade")
+    @pytest.mark.skipif(bool(POSTGRES), reason="Postgres needs an upgrade")
     def test_a_new_sqlite_database_migrates_itself(self, start, flask):
         assert start("wsgi.py").returncode == 0
-        assert newest() in flask("db", "current").stdout
+        assert head_revision() in flask("db", "current").stdout
 
     def stamp(self, version):
         with db.engine.begin() as connection:
-            connection.execute(VERSIONS.update().values(version_num=version))
+            connection.execute(VERSION_TABLE.update().values(version_num=version))
 
-    def test_an_old_schema_wants_an_upgrade(self, start, migrated):
+    def test_an_old_schema_needs_an_upgrade(self, start, migrated):
         self.stamp("0001")
-        self.stopped(start("wsgi.py"), "flask db upgrade")
+        self.assert_stopped(start("wsgi.py"), "flask db upgrade")
 
-    def test_a_newer_schema_wants_its_own_code(self, start, migrated, tmp_path):
+    def test_a_newer_schema_needs_a_newer_version(self, start, migrated, tmp_path):
         self.stamp("9999")
-        told = "The database has schema 9999, which this version does not know: newer code made it."
-        self.stopped(start("wsgi.py"), told, "Install that version.")
+        message = "The database has schema 9999, which this version does not know: a newer version"
+        self.assert_stopped(start("wsgi.py"), message, "Install that version.")
         for command in ("export", "import"):
             result = start("-m", "flask", command, str(tmp_path / "archive"))
             assert (result.returncode, result.stdout) == (1, "")
-            assert result.stderr.startswith(f"Error: {told}")
+            assert result.stderr.startswith(f"Error: {message}")
 
-    def test_a_database_that_is_away_is_told(self, start):
+    def test_an_unreachable_database_is_an_error(self, start):
         url = "postgresql://postgres:hidden@127.0.0.1:9/nothing"
         result = start("wsgi.py", POSTING_DATABASE_URL=url)
-        self.stopped(result, "POSTING_DATABASE_URL", "127.0.0.1", code=1)  # to be tried again
+        self.assert_stopped(result, "POSTING_DATABASE_URL", "127.0.0.1", code=1)  # systemd retries
         assert "hidden" not in result.stderr
 
-    def test_an_upgrade_of_a_database_that_is_away_is_told(self, start):
+    def test_an_upgrade_of_an_unreachable_database_is_an_error(self, start):
         url = "postgresql://postgres@127.0.0.1:9/nothing"
         result = start("-m", "flask", "db", "upgrade", POSTING_DATABASE_URL=url)
         assert result.returncode == 1
         [line] = result.stderr.splitlines()
         assert line.startswith("Error: The database postgresql+psycopg://postgres@127.0.0.1:9")
 
-    def test_a_file_that_is_no_database_is_told(self, start, tmp_path):
+    def test_a_file_that_is_not_a_database_is_an_error(self, start, tmp_path):
         file = tmp_path / "file"
         file.write_text("This is no database, whatever the settings say. " * 99)
         result = start("wsgi.py", POSTING_DATABASE_URL=f"sqlite:///{file}")
-        self.stopped(result, "not a database", str(file))
+        self.assert_stopped(result, "not a database", str(file))
 
-    def test_a_missing_folder_is_named(self, start, tmp_path):
+    def test_a_missing_folder_is_an_error(self, start, tmp_path):
         folder = tmp_path / "nowhere"
         url = f"sqlite:///{folder}/posting.db"
-        told = f"There is no folder {folder} for the database."
-        self.stopped(start("wsgi.py", POSTING_DATABASE_URL=url), told, "POSTING_DATABASE_URL")
+        message = f"There is no folder {folder} for the database."
+        self.assert_stopped(
+            start("wsgi.py", POSTING_DATABASE_URL=url), message, "POSTING_DATABASE_URL"
+        )
         upgrade = start("-m", "flask", "db", "upgrade", POSTING_DATABASE_URL=url)
         assert (upgrade.returncode, upgrade.stderr.count("\n")) == (1, 1)
-        assert upgrade.stderr.startswith(f"Error: {told}")
+        assert upgrade.stderr.startswith(f"Error: {message}")
 
-    def test_a_wrong_number_for_gunicorn_is_told(self, start):
+    def test_an_invalid_gunicorn_setting_is_an_error(self, start):
         result = start("deploy/serve.py", MAX_REQUESTS="many")
-        self.stopped(result, "MAX_REQUESTS must be a whole number", "'many'")
+        self.assert_stopped(result, "MAX_REQUESTS must be a whole number", "'many'")
 
-    def test_a_wrong_setting_is_told(self, start):
+    def test_an_invalid_setting_is_an_error(self, start):
         result = start("wsgi.py", POSTING_PROXY_HOPS="many")
-        self.stopped(result, "POSTING_PROXY_HOPS", "'many'")
+        self.assert_stopped(result, "POSTING_PROXY_HOPS", "'many'")
 
-    def test_gunicorn_gives_up_at_once(self, start):
+    def test_gunicorn_does_not_retry(self, start):
         result = start("deploy/serve.py", POSTING_PASSWORD_MIN="3", PORT="0")
         assert result.returncode != 0
         assert "posting: POSTING_PASSWORD_MIN must be" in result.stderr

@@ -68,13 +68,13 @@ def test_the_doctor_finds_a_column_that_follows_the_locale(app):
             return [
                 finding
                 for finding in doctor.examine()
-                if finding.level is Level.FAILURE and "Usernames" in finding.what
+                if finding.level is Level.FAILURE and "Usernames" in finding.message
             ]
 
     assert failures() == []
     forget_collation(app)
     [finding] = failures()
-    assert 'COLLATE "C"' in finding.cure
+    assert 'COLLATE "C"' in finding.fix
 
 
 def test_an_upgrade_names_accounts_with_the_same_name_and_changes_nothing(app, turkish_url):

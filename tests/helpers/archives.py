@@ -1,49 +1,49 @@
-"""What tests do with archives."""
+"""Build, change and import archives."""
 
 import gzip
 import json
 import re
-from pathlib import Path
 
 import sqlalchemy as sa
 
 from posting.db.engine import db
+from tests.helpers import ROOT
 
-DOCUMENT = (Path(__file__).parent.parent.parent / "docs" / "archive.md").read_text()
 
-
-def documented():
-    """Return the archive of docs/archive.md, line by line."""
-    [example] = re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL)
+def example_archive():
+    """Return the lines of the archive in docs/archive.md."""
+    [example] = re.findall(
+        r"```json\n(.*?)```", (ROOT / "docs" / "archive.md").read_text(), re.DOTALL
+    )
     return [json.loads(line) for line in example.splitlines()]
 
 
 def run(app, *arguments):
-    """Run a `flask` command; return its exit code and its last line."""
+    """Run a `flask` command; return its exit code and the last line of its output."""
     result = app.test_cli_runner().invoke(args=[str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output.splitlines()[-1]
 
 
 def export(app, path):
-    code, said = run(app, "export", path)
-    assert code == 0, said
+    code, output = run(app, "export", path)
+    assert code == 0, output
     return path.read_bytes()
 
 
 def import_(app, path):
-    code, said = run(app, "import", path)
-    assert code == 0, said
+    code, output = run(app, "import", path)
+    assert code == 0, output
 
 
-def clear(app):
+def delete_all_rows(app):
     with app.app_context(), db.engine.begin() as connection:
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
 
 
-def rows_of(app):
-    """Return how many rows each table has."""
+def count_rows(app):
+    """Return the number of rows per table."""
     with app.app_context(), db.engine.connect() as connection:
         count = sa.func.count()
         return {
@@ -52,72 +52,75 @@ def rows_of(app):
         }
 
 
-def packed(*lines):
-    """Return an archive of these lines: bytes, or what is to be JSON."""
+def compress(*lines):
+    """Return an archive of lines: either bytes or values to encode as JSON."""
     parts = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
     return gzip.compress(b"".join(part + b"\n" for part in parts))
 
 
-def pack(path, *lines):
-    path.write_bytes(packed(*lines))
+def write_archive(path, *lines):
+    path.write_bytes(compress(*lines))
     return path
 
 
-def unpack(path):
+def read_archive(path):
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
 
 
-# The example of docs/archive.md has in line 2 and 3 users, 4 an idempotency key, 5 a post,
-# 6 and 7 a comment and a reply, 8 an image, 9 its bytes.
+# Lines of the example. Lines 2 and 3 are users, 6 and 7 a comment and a reply to it.
 USER, KEY, POST, COMMENT, REPLY, IMAGE, DATA = 2, 4, 5, 6, 7, 8, 9
 
+# Each of the following returns a function that changes the lines of an archive.
 
-def on(line, **values):
-    """Change values of the row in a line."""
 
+def set_values(number, **values):
     def change(lines):
-        lines[line - 1]["row"] |= values
+        lines[number - 1]["row"] |= values
 
     return change
 
 
-def header(**values):
+def set_header(**values):
     def change(lines):
         lines[0] |= values
 
     return change
 
 
-def counted(**counts):
+def set_counts(**counts):
     def change(lines):
         lines[0]["rows"] |= counts
 
     return change
 
 
-def line(number, content):
+def set_line(number, content):
     def change(lines):
         lines[number - 1] = content
 
     return change
 
 
-def dropped(number, column=None):
+def delete_line(number):
     def change(lines):
-        if column:
-            del lines[number - 1]["row"][column]
-        else:
-            del lines[number - 1]
+        del lines[number - 1]
 
     return change
 
 
-def swapped(one, another):
+def delete_column(number, column):
+    def change(lines):
+        del lines[number - 1]["row"][column]
+
+    return change
+
+
+def swap_lines(one, another):
     def change(lines):
         lines[one - 1], lines[another - 1] = lines[another - 1], lines[one - 1]
 
     return change
 
 
-def added(content):
+def append_line(content):
     return lambda lines: lines.append(content)

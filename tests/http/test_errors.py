@@ -78,7 +78,7 @@ def test_a_lost_connection_ends_with_its_request(anonymous):
 
 
 def test_a_schema_that_is_not_current_is_not_ready(anonymous, monkeypatch):
-    monkeypatch.setattr("posting.db.migrations.newest", lambda: "9999")
+    monkeypatch.setattr("posting.db.migrations.head_revision", lambda: "9999")
     assert "flask db upgrade" in problem(anonymous.get("/readyz"), 503)["detail"]
 
 

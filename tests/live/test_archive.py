@@ -1,4 +1,4 @@
-"""A community that is moved as a whole, in little memory."""
+"""`flask export` and `flask import` of a large database, in little memory."""
 
 import os
 import re
@@ -19,8 +19,8 @@ from tests.live.conftest import ROOT
 
 POSTS = sized(10_000, 100_000)
 LARGE_IMAGES = 20
-MOST_MEMORY = 200  # MiB; a third of it is Python with what is imported
-# The peak that the parent is told would count what the parent itself held when it forked.
+MAX_MEMORY = 200  # MiB; a third of it is Python with its imports
+# Measured in the child: the peak that wait() reports includes the memory of the forking parent.
 MEASURED = """
 import atexit
 from pathlib import Path
@@ -31,12 +31,12 @@ main()
 
 
 def flask(url, *arguments):
-    """Run a `flask` command; return how many seconds it took, and the most MiB that it held."""
+    """Run a `flask` command; return its duration in seconds and its peak memory in MiB."""
     started = time.perf_counter()
     result = subprocess.run(
         [sys.executable, "-c", MEASURED, *map(str, arguments)],
         cwd=ROOT,
-        env=os.environ | {"POSTING_DATABASE_URL": url, "POSTING_SECRET_KEY": "only for live tests"},
+        env=os.environ | {"POSTING_DATABASE_URL": url},
         capture_output=True,
         text=True,
         check=False,
@@ -47,8 +47,8 @@ def flask(url, *arguments):
 
 
 def add_large_images(url):
-    """Add images of 5 MiB, together more than the memory that there may be."""
-    app = create_app({"DATABASE_URL": url, "SECRET_KEY": "only for live tests"})
+    """Add images of 5 MiB, too many to hold in memory at once."""
+    app = create_app({"DATABASE_URL": url})
     with app.app_context():
         post_id = db.session.scalar(sa.select(Post.id).limit(1))
         for _ in range(LARGE_IMAGES):
@@ -64,7 +64,7 @@ def add_large_images(url):
 
 @pytest.fixture
 def other_url(tmp_path):
-    """The URL of a second database, empty but for its tables."""
+    """The URL of a second database, with empty tables."""
     folder = tmp_path / "other"
     folder.mkdir()
     with empty_database(folder) as url:
@@ -72,7 +72,7 @@ def other_url(tmp_path):
         yield url
 
 
-def test_all_of_it_moves_in_little_memory(fresh_url, other_url, tmp_path, figure):
+def test_a_large_database_is_moved_in_little_memory(fresh_url, other_url, tmp_path, figure):
     sizes = {"--posts": POSTS, "--comments": POSTS, "--users": 1000, "--images": POSTS // 100}
     flask(fresh_url, "demo", *(part for option in sizes.items() for part in option))
     add_large_images(fresh_url)
@@ -85,4 +85,4 @@ def test_all_of_it_moves_in_little_memory(fresh_url, other_url, tmp_path, figure
     )
     flask(other_url, "export", second)
     assert first.read_bytes() == second.read_bytes()
-    assert max(export[1], import_[1]) < MOST_MEMORY
+    assert max(export[1], import_[1]) < MAX_MEMORY

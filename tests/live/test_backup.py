@@ -1,4 +1,4 @@
-"""Backup and restore while four clients write: nothing that was acknowledged is lost."""
+"""Backup and restore while four clients write: no acknowledged write is lost."""
 
 import os
 import subprocess
@@ -22,17 +22,16 @@ pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_dump and
 
 
 def flask(*arguments, database):
-    """Run a command; return how many seconds it took."""
-    begun = time.monotonic()
+    """Run a `flask` command; return its duration in seconds."""
+    started = time.monotonic()
     subprocess.run(
         [sys.executable, "-m", "flask", *map(str, arguments)],
         cwd=ROOT,
-        env=os.environ
-        | {"POSTING_DATABASE_URL": f"sqlite:///{database}", "POSTING_SECRET_KEY": "x" * 32},
+        env=os.environ | {"POSTING_DATABASE_URL": f"sqlite:///{database}"},
         check=True,
         capture_output=True,
     )
-    return time.monotonic() - begun
+    return time.monotonic() - started
 
 
 def post_ids(file):
@@ -40,8 +39,8 @@ def post_ids(file):
         return {row[0] for row in connection.execute("SELECT id FROM posts")}
 
 
-def is_whole(file):
-    """Assert that no page is damaged, no row an orphan and no count wrong."""
+def assert_intact(file):
+    """Assert that no page is damaged, no foreign key broken and no count wrong."""
     engine = sa.create_engine(f"sqlite:///{file}", module=sqlite)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA integrity_check").all() == [("ok",)]
@@ -50,7 +49,7 @@ def is_whole(file):
 
 
 class Writers:
-    """What four clients have been told is stored, and the longest that one of them waited."""
+    """The acknowledged writes of four clients, and the longest response time in seconds."""
 
     def __init__(self):
         self.acknowledged = []
@@ -58,11 +57,11 @@ class Writers:
 
     def write_until(self, finished, client, url):
         while not finished.is_set():
-            begun = time.monotonic()
-            answer = client.post(f"{url}/posts", json={"title": "x", "content": "x"}, timeout=20)
-            self.longest = max(self.longest, time.monotonic() - begun)
-            assert answer.status_code == 201, answer.text
-            self.acknowledged.append(answer.json()["id"])
+            started = time.monotonic()
+            response = client.post(f"{url}/posts", json={"title": "x", "content": "x"}, timeout=20)
+            self.longest = max(self.longest, time.monotonic() - started)
+            assert response.status_code == 201, response.text
+            self.acknowledged.append(response.json()["id"])
 
     def wait_for_more(self):
         goal = len(self.acknowledged) + 20
@@ -72,7 +71,7 @@ class Writers:
 
 @pytest.fixture
 def database(fresh_url):
-    """The file of the server's database, with rows in it."""
+    """The database file of the server, with rows in it."""
     file = Path(fresh_url.removeprefix("sqlite:///"))
     flask("demo", "--posts", sized(200, 150_000), "--images", sized(20, 3000), database=file)
     return file
@@ -85,7 +84,7 @@ def url(database, serve):
 
 @pytest.fixture
 def writing(pool, url):
-    """Let four clients write in the meantime."""
+    """Run four clients that write."""
     ada = sign_in(url, "ada")
 
     @contextmanager
@@ -104,42 +103,42 @@ def writing(pool, url):
 
 
 @pytest.fixture
-def tell(figure):
-    def tell(what, file, seconds, writers):
+def report(figure):
+    def report(action, file, seconds, writers):
         size = file.stat().st_size / 2**20
         figure(
-            f"{what} of {size:,.0f} MiB: {seconds:.1f} s; {len(writers.acknowledged):,} writes "
-            f"meanwhile, the longest took {writers.longest * 1000:,.0f} ms"
+            f"{action} of {size:,.0f} MiB: {seconds:.1f} s; {len(writers.acknowledged):,} writes "
+            f"meanwhile, the slowest took {writers.longest * 1000:,.0f} ms"
         )
 
-    return tell
+    return report
 
 
-def test_a_backup_has_what_was_acknowledged_before(writing, database, tell):
+def test_a_backup_has_all_writes_acknowledged_before_it(writing, database, report):
     copy, elsewhere = database.with_name("copy.db"), database.with_name("elsewhere.db")
     before = post_ids(database)
     with writing() as writers:
         before.update(writers.acknowledged)
         seconds = flask("backup", copy, database=database)
-    tell("backup", copy, seconds, writers)
+    report("backup", copy, seconds, writers)
     flask("restore", copy, database=elsewhere)
     assert before <= post_ids(elsewhere) <= post_ids(database)
-    is_whole(elsewhere)
+    assert_intact(elsewhere)
 
 
-def test_a_restore_under_a_running_server_loses_nothing(writing, url, database, tell):
+def test_a_restore_while_the_server_runs_loses_no_write(writing, url, database, report):
     copy = database.with_name("copy.db")
     flask("backup", copy, database=database)
     with writing() as writers:
         seconds = flask("restore", "--force", copy, database=database)
         writers.wait_for_more()
-    tell("restore", copy, seconds, writers)
+    report("restore", copy, seconds, writers)
     [kept] = database.parent.glob(f"{database.name}.before-restore-*")
-    then, now = post_ids(kept), post_ids(database)
-    assert set(writers.acknowledged) <= (then | now) - post_ids(copy)
-    assert then & now == post_ids(copy)
+    before, after = post_ids(kept), post_ids(database)
+    assert set(writers.acknowledged) <= (before | after) - post_ids(copy)
+    assert before & after == post_ids(copy)
     newest = writers.acknowledged[-1]
-    assert newest in now
+    assert newest in after
     assert requests.get(f"{url}/posts/{newest}", timeout=20).status_code == 200
     for file in (kept, database):
-        is_whole(file)
+        assert_intact(file)

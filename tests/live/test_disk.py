@@ -1,4 +1,4 @@
-"""SQLite on a full disk, or in a file that may not be written: reads go on, and it heals."""
+"""SQLite on a full disk or in a read-only file: reads continue, and writes recover."""
 
 import os
 import shutil
@@ -15,16 +15,16 @@ from tests.live.load import wait_until
 
 pytestmark = [
     pytest.mark.skipif(bool(POSTGRES), reason="Postgres has its own disk"),
-    pytest.mark.skipif(os.getuid() != 0 and "CI" not in os.environ, reason="only root may mount"),
+    pytest.mark.skipif(os.getuid() != 0 and "CI" not in os.environ, reason="only root can mount"),
 ]
 SIZE = 8 * 2**20
-# Root, bound by the permissions of files as others are.
-BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+# Run as root without the capabilities that ignore file permissions.
+WITHOUT_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
 @pytest.fixture
 def disk():
-    """A small disk of its own."""
+    """A small disk for the database."""
     with tempfile.TemporaryDirectory() as folder:
         mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "posting", folder]
         subprocess.run(mount, check=True)
@@ -39,7 +39,7 @@ def fresh_url(disk):
 
 @pytest.fixture
 def service(serve):
-    server = serve(*BOUND, WEB_CONCURRENCY="2", GUNICORN_CMD_ARGS="--threads 2")
+    server = serve(*WITHOUT_OVERRIDE, WEB_CONCURRENCY="2", GUNICORN_CMD_ARGS="--threads 2")
     server.database_answers = False
     return server
 
@@ -57,12 +57,12 @@ def write(service, ada):
 
 @pytest.fixture
 def read(service, ada):
-    """Read what is public, and what is for those who are signed in."""
+    """Read a public path and one that needs a session; return the statuses."""
     paths = ("/posts?limit=100", "/users/me")
     return lambda: {ada.get(service.url + path, timeout=20).status_code for path in paths}
 
 
-def test_a_full_disk(write, read, disk, database, figure):
+def test_reads_continue_on_a_full_disk(write, read, disk, database, figure):
     written = 0
     while write() == 201:
         written += 1
@@ -79,11 +79,11 @@ def test_a_full_disk(write, read, disk, database, figure):
     figure(f"disk full after {written} posts of 50 KB: writes 503, reads 200; then both again")
 
 
-def test_a_file_that_may_not_be_written(service, write, read, disk, figure):
+def test_reads_continue_on_a_read_only_file(service, write, read, disk, figure):
     assert write() == 201
     (disk / "posting.db").chmod(0o444)
     log = service.log.read_text()
-    service.process.send_signal(signal.SIGHUP)  # which makes workers that open it anew
+    service.process.send_signal(signal.SIGHUP)  # starts workers that open the file read-only
     wait_until(lambda: service.log.read_text().removeprefix(log).count("Worker exiting") == 2)
     for _ in range(10):
         assert read() == {200}
@@ -93,4 +93,4 @@ def test_a_file_that_may_not_be_written(service, write, read, disk, figure):
     for _ in range(10):
         assert read() == {200}
         assert write() == 201
-    figure(f"file read-only: reads 200, writes 503; {took:.2f} s after it is not, both again")
+    figure(f"file read-only: reads 200, writes 503; both again {took:.2f} s after it is writable")

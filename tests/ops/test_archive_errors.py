@@ -1,4 +1,4 @@
-"""What an archive must not hold: where it is wrong is told, and nothing of it stays."""
+"""Invalid archives: the error names the line, and nothing is imported."""
 
 import json
 import re
@@ -16,100 +16,113 @@ from tests.helpers.archives import (
     POST,
     REPLY,
     USER,
-    added,
-    counted,
-    dropped,
+    append_line,
+    compress,
+    count_rows,
+    delete_column,
+    delete_line,
     export,
-    header,
-    line,
-    on,
-    pack,
-    packed,
-    rows_of,
     run,
-    swapped,
+    set_counts,
+    set_header,
+    set_line,
+    set_values,
+    swap_lines,
+    write_archive,
 )
 
-A_MOMENT = "must be a moment such as 2026-11-21T09:30:00.125Z"
-BROKEN = [
-    (line(1, b"posting"), "line 1: not JSON in UTF-8."),
-    (line(1, b'{"format": NaN}'), "line 1: not the header of a Posting archive."),
-    (line(1, []), "line 1: not the header of a Posting archive."),
-    (header(format="tar"), "line 1: not the header of a Posting archive."),
-    (header(version=2), "line 1: another version of the format than 1, which is read here."),
+TIMESTAMP_RULE = "must be a timestamp such as 2026-11-21T09:30:00.125Z"
+INVALID = [
+    (set_line(1, b"posting"), "line 1: not JSON in UTF-8."),
+    (set_line(1, b'{"format": NaN}'), "line 1: not the header of a Posting archive."),
+    (set_line(1, []), "line 1: not the header of a Posting archive."),
+    (set_header(format="tar"), "line 1: not the header of a Posting archive."),
+    (set_header(version=2), "line 1: the format has version 2 and not 1."),
     (
-        header(schema="0001"),
+        set_header(schema="0001"),
         "line 1: schema '0001', but this installation has {newest!r}. Bring both to the same "
         "release, run flask db upgrade there, and export again.",
     ),
-    (header(rows=[]), "line 1: not a count of the rows of each table."),
-    (header(rows={"users": 2}), "line 1: not a count of the rows of each table."),
-    (counted(users=-1), "line 1: not a count of the rows of each table."),
-    (counted(users=True), "line 1: not a count of the rows of each table."),
-    (counted(users="2"), "line 1: not a count of the rows of each table."),
-    (counted(users=2**63), "line 1: not a count of the rows of each table."),
-    (counted(badges=0), "line 1: not a count of the rows of each table."),
-    (counted(users=1), "line 3: not a row of idempotency_keys, of which line 1 counts more."),
-    (counted(users=3), "line 4: not a row of users, of which line 1 counts more."),
-    (counted(image_data=2), "line 10: the file ends before it."),
-    (counted(image_data=0), "line 9: more than line 1 counts."),
-    (dropped(DATA), "line 9: the file ends before it."),
-    (dropped(3), "line 3: not a row of users, of which line 1 counts more."),
-    (added({}), "line 10: more than line 1 counts."),
-    (added(b""), "line 10: more than line 1 counts."),
-    (line(USER, b""), "line 2: not JSON in UTF-8."),
-    (line(USER, b'{"table":'), "line 2: not JSON in UTF-8."),
-    (line(USER, b"[" * 100_000), "line 2: not JSON in UTF-8."),
-    (line(USER, b"1" * 5_000), "line 2: not JSON in UTF-8."),
-    (line(USER, b'{"table": "\xff"}'), "line 2: not JSON in UTF-8."),
-    (line(USER, json.dumps("ada").encode("utf-16")), "line 2: not JSON in UTF-8."),
-    (line(USER, None), 'line 2: not of the form {{"table": …, "row": {{…}}}}.'),
-    (line(USER, {"table": "users"}), 'line 2: not of the form {{"table": …, "row": {{…}}}}.'),
+    (set_header(rows=[]), "line 1: rows must give the number of rows of each table."),
+    (set_header(rows={"users": 2}), "line 1: rows must give the number of rows of each table."),
+    (set_counts(users=-1), "line 1: rows must give the number of rows of each table."),
+    (set_counts(users=True), "line 1: rows must give the number of rows of each table."),
+    (set_counts(users="2"), "line 1: rows must give the number of rows of each table."),
+    (set_counts(users=2**63), "line 1: rows must give the number of rows of each table."),
+    (set_counts(badges=0), "line 1: rows must give the number of rows of each table."),
     (
-        line(USER, {"table": "badges", "row": {}}),
-        "line 2: not a row of users, of which line 1 counts more.",
+        set_counts(users=1),
+        "line 3: not a row of idempotency_keys, although line 1 counts more of them.",
+    ),
+    (set_counts(users=3), "line 4: not a row of users, although line 1 counts more of them."),
+    (set_counts(image_data=2), "line 10: the file ends before this line."),
+    (set_counts(image_data=0), "line 9: the file should end here, as line 1 counts no more rows."),
+    (delete_line(DATA), "line 9: the file ends before this line."),
+    (delete_line(3), "line 3: not a row of users, although line 1 counts more of them."),
+    (append_line({}), "line 10: the file should end here, as line 1 counts no more rows."),
+    (append_line(b""), "line 10: the file should end here, as line 1 counts no more rows."),
+    (set_line(USER, b""), "line 2: not JSON in UTF-8."),
+    (set_line(USER, b'{"table":'), "line 2: not JSON in UTF-8."),
+    (set_line(USER, b"[" * 100_000), "line 2: not JSON in UTF-8."),
+    (set_line(USER, b"1" * 5_000), "line 2: not JSON in UTF-8."),
+    (set_line(USER, b'{"table": "\xff"}'), "line 2: not JSON in UTF-8."),
+    (set_line(USER, json.dumps("ada").encode("utf-16")), "line 2: not JSON in UTF-8."),
+    (set_line(USER, None), 'line 2: not of the form {{"table": …, "row": {{…}}}}.'),
+    (set_line(USER, {"table": "users"}), 'line 2: not of the form {{"table": …, "row": {{…}}}}.'),
+    (
+        set_line(USER, {"table": "badges", "row": {}}),
+        "line 2: not a row of users, although line 1 counts more of them.",
     ),
     (
-        line(IMAGE, {"table": "images", "row": []}),
-        "line 8: not the columns of images, which are id, post_id, media_type, width, height, "
+        set_line(IMAGE, {"table": "images", "row": []}),
+        "line 8: a row of images must have the columns id, post_id, media_type, width, height, "
         "size, alt, created_at.",
     ),
-    (on(DATA, size=3), "line 9: not the columns of image_data, which are image_id, data."),
+    (set_values(DATA, size=3), "line 9: a row of image_data must have the columns image_id, data."),
     (
-        dropped(DATA, "data"),
-        "line 9: not the columns of image_data, which are image_id, data.",
+        delete_column(DATA, "data"),
+        "line 9: a row of image_data must have the columns image_id, data.",
     ),
-    (on(USER, id=None), "line 2: users.id must not be null."),
-    (on(USER, id=1), "line 2: users.id must be text, without U+0000 and lone surrogates."),
-    (on(POST, title=[]), "line 5: posts.title must be text, without U+0000 and lone surrogates."),
+    (set_values(USER, id=None), "line 2: users.id must not be null."),
     (
-        on(POST, title="a\0"),
-        "line 5: posts.title must be text, without U+0000 and lone surrogates.",
+        set_values(USER, id=1),
+        "line 2: users.id must be a string without U+0000 and lone surrogates.",
     ),
     (
-        on(POST, title="\ud800"),
-        "line 5: posts.title must be text, without U+0000 and lone surrogates.",
+        set_values(POST, title=[]),
+        "line 5: posts.title must be a string without U+0000 and lone surrogates.",
+    ),
+    (
+        set_values(POST, title="a\0"),
+        "line 5: posts.title must be a string without U+0000 and lone surrogates.",
+    ),
+    (
+        set_values(POST, title="\ud800"),
+        "line 5: posts.title must be a string without U+0000 and lone surrogates.",
     ),
     *(
         (
-            on(USER, id=user_id),
+            set_values(USER, id=user_id),
             "line 2: users.id must be 21 characters of A-Z, a-z, 0-9, '_' and '-'.",
         )
         for user_id in ("", "x" * 20, "x" * 22, "x" * 20 + "/", "x" * 20 + "\n")
     ),
     (
-        line(USER, b'{"table": "users", "table": "users", "row": {}}'),
-        "line 2: a key twice in one object.",
+        set_line(USER, b'{"table": "users", "table": "users", "row": {}}'),
+        "line 2: a JSON object has a duplicate key.",
     ),
-    (on(USER, password_hash="x" * 257), "line 2: users.password_hash must have at most 256 {c}."),
-    (on(POST, title="🧵" * 201), "line 5: posts.title must have at most 200 characters."),
-    (on(POST, version="1"), "line 5: posts.version must be a whole number of 32 bits."),
-    (on(POST, version=1.0), "line 5: posts.version must be a whole number of 32 bits."),
-    (on(POST, version=True), "line 5: posts.version must be a whole number of 32 bits."),
-    (on(POST, version=2**31), "line 5: posts.version must be a whole number of 32 bits."),
+    (
+        set_values(USER, password_hash="x" * 257),
+        "line 2: users.password_hash must have at most 256 {c}.",
+    ),
+    (set_values(POST, title="🧵" * 201), "line 5: posts.title must have at most 200 characters."),
+    (set_values(POST, version="1"), "line 5: posts.version must be a 32-bit integer."),
+    (set_values(POST, version=1.0), "line 5: posts.version must be a 32-bit integer."),
+    (set_values(POST, version=True), "line 5: posts.version must be a 32-bit integer."),
+    (set_values(POST, version=2**31), "line 5: posts.version must be a 32-bit integer."),
     *(
-        (on(POST, created_at=moment), f"line 5: posts.created_at {A_MOMENT}.")
-        for moment in (
+        (set_values(POST, created_at=timestamp), f"line 5: posts.created_at {TIMESTAMP_RULE}.")
+        for timestamp in (
             "yesterday",
             "",
             1,
@@ -124,128 +137,134 @@ BROKEN = [
         )
     ),
     *(
-        (on(DATA, data=data), "line 9: image_data.data must be base64.")
+        (set_values(DATA, data=data), "line 9: image_data.data must be base64.")
         for data in ("?", "YQ", "YQ==YQ==", "Y Q==", "é", 1, [])
     ),
     *(
-        (on(KEY, headers=headers), "line 4: idempotency_keys.headers must be an object of texts.")
+        (
+            set_values(KEY, headers=headers),
+            "line 4: idempotency_keys.headers must be an object of strings.",
+        )
         for headers in ([], "ETag", 1)
     ),
     *(
         (
-            on(KEY, headers=headers),
-            "line 4: idempotency_keys.headers must be text, without U+0000 and lone surrogates.",
+            set_values(KEY, headers=headers),
+            "line 4: idempotency_keys.headers must be a string without U+0000 and lone surrogates.",
         )
         for headers in ({"ETag": 1}, {"ETag": None}, {"ETag": {}}, {"ETag": "\0"}, {"\ud800": ""})
     ),
-    (on(USER, role="king"), "line 2: refused by the database (*ck_users_role*)."),
-    (on(USER, display_name="x" * 65), "line 2: users.display_name must have at most 64 {c}."),
+    (set_values(USER, role="king"), "line 2: rejected by the database (*ck_users_role*)."),
+    (
+        set_values(USER, display_name="x" * 65),
+        "line 2: users.display_name must have at most 64 {c}.",
+    ),
     *(
         (
-            on(USER, username=name),
-            "line 2: users.username must be a name to sign up with.",
+            set_values(USER, username=name),
+            "line 2: users.username must be a valid username.",
         )
         for name in ("ab", "_da", "a da", "adá", "ada\n")
     ),
-    (on(POST, content=""), "line 5: refused by the database (*ck_posts_content_length*)."),
-    (on(POST, content="🧵" * 100_001), "line 5: refused *ck_posts_content_length*)."),
-    (on(3, username="ADA"), "line 3: refused by the database (*uq_users_username*)."),
-    (on(POST, author_id="x" * 21), "line 5: refused by the database (*"),
-    (on(REPLY, parent_id="x" * 21), "line 7: refused by the database (*"),
-    (swapped(COMMENT, REPLY), "line 6: refused by the database (*"),
-    (on(IMAGE, width=0), "line 8: refused by the database (*ck_images_dimensions*)."),
+    (set_values(POST, content=""), "line 5: rejected by the database (*ck_posts_content_length*)."),
+    (set_values(POST, content="🧵" * 100_001), "line 5: rejected *ck_posts_content_length*)."),
+    (set_values(3, username="ADA"), "line 3: rejected by the database (*uq_users_username*)."),
+    (set_values(POST, author_id="x" * 21), "line 5: rejected by the database (*"),
+    (set_values(REPLY, parent_id="x" * 21), "line 7: rejected by the database (*"),
+    (swap_lines(COMMENT, REPLY), "line 6: rejected by the database (*"),
+    (set_values(IMAGE, width=0), "line 8: rejected by the database (*ck_images_dimensions*)."),
 ]
 
 
 @pytest.fixture
 def refused(app, tmp_path):
-    """Import an archive of which nothing may stay; return what is said of it."""
+    """Import an invalid archive, check that no row stays, and return the error."""
 
     def refused(data):
         path = tmp_path / "refused.gz"
         path.write_bytes(data)
-        code, said = run(app, "import", path)
-        assert code == 1, said
-        assert not any(rows_of(app).values())
+        code, output = run(app, "import", path)
+        assert code == 1, output
+        assert not any(count_rows(app).values())
         start = f"Error: {path}, "
-        assert said.startswith(start)
-        return said.removeprefix(start)
+        assert output.startswith(start)
+        return output.removeprefix(start)
 
     return refused
 
 
-@pytest.mark.parametrize(("change", "expected"), BROKEN, ids=[text[:50] for _, text in BROKEN])
-def test_the_line_is_told(refused, small, change, expected):
-    change(small)
-    said = refused(packed(*small))
-    expected = expected.format(newest=archive.newest(), c="characters")
+@pytest.mark.parametrize(("change", "expected"), INVALID, ids=[text[:50] for _, text in INVALID])
+def test_the_error_names_the_line(refused, lines, change, expected):
+    change(lines)
+    error = refused(compress(*lines))
+    expected = expected.format(newest=archive.head_revision(), c="characters")
     parts = map(re.escape, expected.split("*"))
-    assert re.fullmatch(".*".join(parts), said), said
+    assert re.fullmatch(".*".join(parts), error), error
 
 
-def test_it_is_told_which_row_of_many(refused, small):
-    small[1:3] = [
-        {"table": "users", "row": small[1]["row"] | {"id": f"{n:021}", "username": f"user-{n}"}}
+def test_the_error_names_the_line_of_a_row_in_a_batch(refused, lines):
+    lines[1:3] = [
+        {"table": "users", "row": lines[1]["row"] | {"id": f"{n:021}", "username": f"user-{n}"}}
         for n in range(3000)
     ]
-    small[2000]["row"]["role"] = "king"
-    small[0]["rows"]["users"] = 3000
-    assert refused(packed(*small)).startswith("line 2001: refused")
+    lines[2000]["row"]["role"] = "king"
+    lines[0]["rows"]["users"] = 3000
+    assert refused(compress(*lines)).startswith("line 2001: rejected")
 
 
-def test_no_hash_is_told(refused, small):
-    on(USER, role="king", password_hash="scrypt:secret")(small)
-    assert "secret" not in refused(packed(*small))
+def test_an_error_never_shows_a_password_hash(refused, lines):
+    set_values(USER, role="king", password_hash="scrypt:secret")(lines)
+    assert "secret" not in refused(compress(*lines))
 
 
-def test_what_is_damaged_is_told(refused, small):
-    whole = packed(*small)
+def test_damaged_archives_are_errors(refused, lines):
+    whole = compress(*lines)
     damaged = {
-        b"": "line 1: the file ends before it.",
-        b"posting": "line 1: damaged, or not packed by gzip (Not a gzipped file (b'po')).",
-        whole[:-20]: "damaged, or not packed by gzip (Compressed file ended before",
-        whole[:-4]: "damaged, or not packed by gzip (Compressed file ended before",
-        whole[:-8] + bytes(8): "line 10: damaged, or not packed by gzip (CRC check failed",
+        b"": "line 1: the file ends before this line.",
+        b"posting": "line 1: damaged, or not compressed with gzip (Not a gzipped file (b'po')).",
+        whole[:-20]: "damaged, or not compressed with gzip (Compressed file ended before",
+        whole[:-4]: "damaged, or not compressed with gzip (Compressed file ended before",
+        whole[:-8] + bytes(8): "line 10: damaged, or not compressed with gzip (CRC check failed",
         whole[:100] + b"\xff\xff\xff" + whole[103:]: "line ",
-        whole + b"x": "damaged, or not packed by gzip (Not a gzipped file",
-        whole + whole: "line 10: more than line 1 counts.",
+        whole + b"x": "damaged, or not compressed with gzip (Not a gzipped file",
+        whole + whole: "line 10: the file should end here, as line 1 counts no more rows.",
     }
     for data, expected in damaged.items():
         assert expected in refused(data)
 
 
-def test_wherever_it_is_cut_off(refused, small):
-    whole = packed(*small)
+def test_an_archive_cut_off_anywhere_is_an_error(refused, lines):
+    whole = compress(*lines)
     for length in range(0, len(whole), 97):
         refused(whole[:length])
 
 
 @pytest.mark.parametrize(
     ("number", "limit"),
-    [(1, "LONGEST_HEADER"), (POST, "LONGEST_LINE"), (DATA, "LONGEST_LINE_WITH_BYTES")],
+    [(1, "MAX_HEADER_BYTES"), (POST, "MAX_LINE_BYTES"), (DATA, "MAX_DATA_LINE_BYTES")],
 )
-def test_no_line_is_endless(refused, small, monkeypatch, number, limit):
+def test_lines_have_a_maximum_length(refused, lines, monkeypatch, number, limit):
     monkeypatch.setattr(archive, limit, 60_000)
-    line(number, b" " * 60_001)(small)
-    assert refused(packed(*small)) == f"line {number}: longer than 60,000 bytes."
+    set_line(number, b" " * 60_001)(lines)
+    assert refused(compress(*lines)) == f"line {number}: longer than 60,000 bytes."
 
 
 def test_the_largest_image_fits_into_a_line():
-    largest = 2**28  # as POSTING_MAX_IMAGE_BYTES permits
-    assert largest * 4 / 3 + 1000 < archive.LONGEST_LINE_WITH_BYTES
+    largest = 2**28  # the maximum of POSTING_MAX_IMAGE_BYTES
+    assert largest * 4 / 3 + 1000 < archive.MAX_DATA_LINE_BYTES
 
 
-def test_a_full_disk_is_told(empty_app, small, tmp_path):
+def test_a_full_disk_is_an_error(empty_app, lines, tmp_path):
     def fill(connection, *_):
-        connection.execute("PRAGMA max_page_count=1")  # which makes it as many as there are
+        connection.execute("PRAGMA max_page_count=1")  # SQLite raises this to the current size
 
     export(empty_app, tmp_path / "1.gz")
     with empty_app.app_context():
         sa.event.listen(db.engine, "checkout", fill)
-    on(POST, content="x" * 100_000)(small)
-    assert run(empty_app, "import", pack(tmp_path / "2.gz", *small)) == (
+    set_values(POST, content="x" * 100_000)(lines)
+    assert run(empty_app, "import", write_archive(tmp_path / "2.gz", *lines)) == (
         1,
-        "Error: The database did not answer (database or disk is full). "
-        "Check that it is up, has room, and that nothing else writes.",
+        "Error: The database failed (database or disk is full). "
+        "Check that it is running, that its disk has space and that nothing else writes.",
     )
-    assert not any(rows_of(empty_app).values())
+    assert not any(count_rows(empty_app).values())

@@ -1,4 +1,4 @@
-"""What no archive holds: rows that are at odds with others, or that could not be read again."""
+"""Integrity checks of archives: inconsistent rows are neither imported nor exported."""
 
 import re
 
@@ -12,17 +12,17 @@ from tests.helpers.archives import (
     IMAGE,
     POST,
     REPLY,
-    counted,
-    documented,
-    dropped,
-    on,
-    pack,
-    rows_of,
+    count_rows,
+    delete_line,
+    example_archive,
     run,
+    set_counts,
+    set_values,
+    write_archive,
 )
 
 
-def reply_elsewhere(lines):
+def reply_on_another_post(lines):
     other = lines[POST - 1]["row"] | {"id": "x" * 21, "comment_count": 1}
     lines[POST - 1]["row"]["comment_count"] = 1
     lines[REPLY - 1]["row"]["post_id"] = other["id"]
@@ -30,54 +30,56 @@ def reply_elsewhere(lines):
     lines[0]["rows"]["posts"] = 2
 
 
-def without_bytes(lines):
-    counted(image_data=0)(lines)
-    dropped(DATA)(lines)
+def delete_bytes(lines):
+    set_counts(image_data=0)(lines)
+    delete_line(DATA)(lines)
 
 
 IMAGE_ID, REPLY_ID, POST_ID = (
-    documented()[number - 1]["row"]["id"] for number in (IMAGE, REPLY, POST)
+    example_archive()[number - 1]["row"]["id"] for number in (IMAGE, REPLY, POST)
 )
-UNSOUND = {
+INCONSISTENT = {
     "a reply to itself": (
-        on(REPLY, parent_id=REPLY_ID),
-        f"comment {REPLY_ID} is not on the post of its parent, or not later",
+        set_values(REPLY, parent_id=REPLY_ID),
+        f"comment {REPLY_ID} is not on the post of its parent, or not later than it",
     ),
     "a reply as old as its parent": (
-        on(REPLY, created_at="2026-11-21T09:34:00.250Z"),
-        f"comment {REPLY_ID} is not on the post of its parent, or not later",
+        set_values(REPLY, created_at="2026-11-21T09:34:00.250Z"),
+        f"comment {REPLY_ID} is not on the post of its parent, or not later than it",
     ),
     "a reply on another post": (
-        reply_elsewhere,
-        f"comment {REPLY_ID} is not on the post of its parent, or not later",
+        reply_on_another_post,
+        f"comment {REPLY_ID} is not on the post of its parent, or not later than it",
     ),
     "too many comments": (
-        on(POST, comment_count=3),
-        f"post {POST_ID} has another number of comments than it counts",
+        set_values(POST, comment_count=3),
+        f"the comment_count of post {POST_ID} is wrong",
     ),
     "a deleted comment counts": (
-        on(COMMENT, content=None, author_id=None),
-        f"post {POST_ID} has another number of comments than it counts",
+        set_values(COMMENT, content=None, author_id=None),
+        f"the comment_count of post {POST_ID} is wrong",
     ),
     "no bytes": (
-        without_bytes,
-        f"image {IMAGE_ID} has not as many bytes as its size says",
+        delete_bytes,
+        f"the size of image {IMAGE_ID} is not the number of its bytes",
     ),
-    "empty bytes": (on(DATA, data=""), f"image {IMAGE_ID} has not as many bytes as its size says"),
+    "empty bytes": (
+        set_values(DATA, data=""),
+        f"the size of image {IMAGE_ID} is not the number of its bytes",
+    ),
     "more bytes": (
-        on(IMAGE, size=68),
-        f"image {IMAGE_ID} has not as many bytes as its size says",
+        set_values(IMAGE, size=68),
+        f"the size of image {IMAGE_ID} is not the number of its bytes",
     ),
 }
 
 
-@pytest.mark.parametrize(("change", "expected"), UNSOUND.values(), ids=UNSOUND)
-def test_what_no_line_alone_shows_is_told(app, small, tmp_path, change, expected):
-    change(small)
-    path = pack(tmp_path / "1.gz", *small)
-    said = f"Error: {path}, all lines together: {expected}."
-    assert run(app, "import", path) == (1, said)
-    assert not any(rows_of(app).values())
+@pytest.mark.parametrize(("change", "expected"), INCONSISTENT.values(), ids=INCONSISTENT)
+def test_inconsistent_rows_are_not_imported(app, lines, tmp_path, change, expected):
+    change(lines)
+    path = write_archive(tmp_path / "1.gz", *lines)
+    assert run(app, "import", path) == (1, f"Error: {path} is inconsistent: {expected}.")
+    assert not any(count_rows(app).values())
 
 
 @pytest.mark.parametrize(
@@ -85,48 +87,57 @@ def test_what_no_line_alone_shows_is_told(app, small, tmp_path, change, expected
     [
         (
             "UPDATE posts SET title = 'a' || char(0)",
-            f"posts.title of '{POST_ID}' must be text, without U+0000 and lone surrogates.",
+            f"A row of posts cannot be exported: title of '{POST_ID}' must be a string without "
+            "U+0000 and lone surrogates.",
         ),
         (
             "UPDATE posts SET content = x'00ff'",
-            f"posts.content of '{POST_ID}' must be text, without U+0000 and lone surrogates.",
+            f"A row of posts cannot be exported: content of '{POST_ID}' must be a string without "
+            "U+0000 and lone surrogates.",
         ),
         (
             "UPDATE idempotency_keys SET headers = '[]'",
-            "idempotency_keys.headers of 'V1StGXR8_Z5jdHi6B-myT, 8e03978e-40d5' "
-            "must be an object of texts.",
+            "A row of idempotency_keys cannot be exported: headers of "
+            "'V1StGXR8_Z5jdHi6B-myT, 8e03978e-40d5' must be an object of strings.",
         ),
-        ("UPDATE posts SET version = 'zzz'", f"posts.version of '{POST_ID}' must be a whole *"),
-        ("UPDATE posts SET created_at = 'zzz'", "A row of posts cannot be read: *zzz*."),
-        ("UPDATE posts SET created_at = 1", "A row of posts cannot be read: *."),
-        ("UPDATE idempotency_keys SET headers = '{'", "A row of idempotency_keys cannot be read*"),
+        (
+            "UPDATE posts SET version = 'zzz'",
+            f"A row of posts cannot be exported: version of '{POST_ID}' must be a 32-bit integer.",
+        ),
+        ("UPDATE posts SET created_at = 'zzz'", "A row of posts cannot be exported: *zzz*."),
+        ("UPDATE posts SET created_at = 1", "A row of posts cannot be exported: *."),
+        (
+            "UPDATE idempotency_keys SET headers = '{'",
+            "A row of idempotency_keys cannot be exported*",
+        ),
         (
             "DELETE FROM users",
-            "The database is not sound: a row of * refers to none of users; "
-            "flask doctor says more.",
+            "The database is inconsistent: a row of * refers to a missing row of users; "
+            "for more, run flask doctor.",
         ),
         (
             "UPDATE posts SET comment_count = 1",
-            f"The database is not sound: post {POST_ID} has another number of comments "
-            "than it counts.",
+            f"The database is inconsistent: the comment_count of post {POST_ID} is wrong.",
         ),
     ],
 )
-def test_what_could_not_be_imported_is_not_exported(empty_app, small, tmp_path, damage, expected):
-    assert run(empty_app, "import", pack(tmp_path / "1.gz", *small))[0] == 0
+def test_rows_that_could_not_be_imported_are_not_exported(
+    empty_app, lines, tmp_path, damage, expected
+):
+    assert run(empty_app, "import", write_archive(tmp_path / "1.gz", *lines))[0] == 0
     with empty_app.app_context(), db.engine.begin() as connection:
         connection.connection.driver_connection.execute("COMMIT")
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
         connection.exec_driver_sql(damage)
-    code, said = run(empty_app, "export", tmp_path / "2.gz")
+    code, output = run(empty_app, "export", tmp_path / "2.gz")
     parts = map(re.escape, f"Error: {expected}".split("*"))
     assert code == 1
-    assert re.fullmatch(".*".join(parts), said), said
+    assert re.fullmatch(".*".join(parts), output), output
     assert [path.name for path in tmp_path.glob("*2.gz*")] == []
 
 
-def test_a_damaged_database_is_told(empty_app, small, tmp_path):
-    assert run(empty_app, "import", pack(tmp_path / "1.gz", *small))[0] == 0
+def test_a_damaged_database_is_not_exported(empty_app, lines, tmp_path):
+    assert run(empty_app, "import", write_archive(tmp_path / "1.gz", *lines))[0] == 0
     with empty_app.app_context():
         find_page = sa.text("SELECT rootpage FROM sqlite_schema WHERE name = 'posts'")
         with db.engine.connect() as connection:
@@ -137,5 +148,5 @@ def test_a_damaged_database_is_told(empty_app, small, tmp_path):
         pages.write(b"scribble" * 512)
     assert run(empty_app, "export", tmp_path / "2.gz") == (
         1,
-        "Error: The database did not answer (database disk image is malformed). Run: flask doctor",
+        "Error: The database failed (database disk image is malformed). Run: flask doctor",
     )

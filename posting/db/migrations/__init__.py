@@ -1,4 +1,4 @@
-"""The schema's versions: is the database at the newest, and how it gets there."""
+"""The schema version of the database, and how it is brought up to date."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,45 +16,45 @@ from posting.config import StartError
 from posting.db.engine import db, error_reason, is_in_memory, sqlite_file
 
 FOLDER = Path(__file__).parent
-VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
-UPGRADE_LOCK = 7_067_873_716  # any number that nothing else on the Postgres server locks
+VERSION_TABLE = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
+UPGRADE_LOCK = 7_067_873_716  # any number that no other program locks on the Postgres server
 
 
-class DatabaseAwayError(StartError):
-    """The database does not answer, which may be over in a moment."""
+class DatabaseUnavailableError(StartError):
+    """The database does not respond; starting again later may succeed."""
 
 
 @cache
-def newest() -> str | None:
+def head_revision() -> str | None:
     """Return the revision that this code needs."""
     return ScriptDirectory(str(FOLDER)).get_current_head()
 
 
 @cache
-def known() -> frozenset[str]:
-    """Return all revisions that this code knows, each of which it can upgrade."""
+def known_revisions() -> frozenset[str]:
+    """Return all revisions that this code can upgrade."""
     return frozenset(each.revision for each in ScriptDirectory(str(FOLDER)).walk_revisions())
 
 
-def revisions(connection: sa.Connection) -> list[str]:
-    """Return the revision that a database is at, alone in a list; none before its first upgrade."""
-    if not sa.inspect(connection).has_table(VERSIONS.name):
+def database_revisions(connection: sa.Connection) -> list[str]:
+    """Return a list with the database's revision, or an empty list before the first upgrade."""
+    if not sa.inspect(connection).has_table(VERSION_TABLE.name):
         return []
-    return list(connection.scalars(sa.select(VERSIONS.c.version_num)))
+    return list(connection.scalars(sa.select(VERSION_TABLE.c.version_num)))
 
 
 def is_current() -> bool:
-    """Tell whether the database is as this code needs it. Error: as any query when it is away."""
-    return revisions(db.session.connection()) == [newest()]
+    """Return whether the schema is current. Raise SQLAlchemyError if the database fails."""
+    return database_revisions(db.session.connection()) == [head_revision()]
 
 
 def init_app(app: Flask) -> None:
-    """Register `flask db`, and see to it that what serves requests has a current schema.
+    """Register `flask db`, and require a current schema before requests are served.
 
-    Errors: as `ensure_current`.
+    Raise StartError as `ensure_current` does.
     """
     flask_migrate.Migrate(app, db, directory=FOLDER)
-    # While `flask` looks its command up it may yet be `flask db`, which upgrades an old schema.
+    # Other commands check the schema themselves, as this one may be `flask db upgrade`.
     command = click.get_current_context(silent=True)
     if command is None or command.info_name == "run":
         with app.app_context():
@@ -62,91 +62,80 @@ def init_app(app: Flask) -> None:
 
 
 def ensure_current() -> None:
-    """Make the schema of a new SQLite database; of any other, make sure that it is current.
+    """Create the schema of a new SQLite database; require a current schema of any other.
 
-    Errors: DatabaseAwayError when it does not answer, StartError when it is no database, is not
-    current and not new, or was made by newer code.
+    Raise DatabaseUnavailableError if the database does not respond, and StartError if it cannot be
+    used, is not current, or was upgraded by a newer version.
     """
     try:
-        _ensure_current()
+        connection = db.session.connection()
+        found = database_revisions(connection)
+        if found == [head_revision()]:
+            return
+        if not known_revisions().issuperset(found):
+            raise StartError(
+                f"The database has schema {found[0]}, which this version does not know: "
+                "a newer version upgraded it. Install that version."
+            )
+        is_new = not sa.inspect(connection).get_table_names()
+        db.session.remove()
+        if db.engine.dialect.name != "sqlite" or not is_new:
+            raise StartError("The database schema is not current. Run: flask db upgrade")
+        if is_in_memory():
+            with db.engine.begin() as connection:
+                db.metadata.create_all(connection)
+                connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+                connection.execute(VERSION_TABLE.insert().values(version_num=head_revision()))
+        else:
+            flask_migrate.upgrade()
     except sa.exc.SQLAlchemyError as error:
-        raise _unusable(error) from None
+        raise _start_error(error) from None
     finally:
         db.session.remove()
         if not is_in_memory():
             db.engine.dispose()  # workers that are forked later must not share a connection
 
 
-def _unusable(error: sa.exc.SQLAlchemyError) -> StartError:
+def _start_error(error: sa.exc.SQLAlchemyError) -> StartError:
     file = sqlite_file()
     if file and not file.parent.is_dir():
         return StartError(
             f"There is no folder {file.parent} for the database. "
-            "Make it, or name another with POSTING_DATABASE_URL."
+            "Create it, or set POSTING_DATABASE_URL to another."
         )
     url = db.engine.url.render_as_string(hide_password=True)
-    kind = DatabaseAwayError if isinstance(error, sa.exc.OperationalError) else StartError
+    kind = DatabaseUnavailableError if isinstance(error, sa.exc.OperationalError) else StartError
     return kind(
         f"The database {url} cannot be used ({error_reason(error)}). "
-        "Check POSTING_DATABASE_URL and that the database is up."
+        "Check POSTING_DATABASE_URL and that the database is running."
     )
-
-
-def _connect(engine: sa.Engine) -> sa.Connection:
-    try:
-        return engine.connect()
-    except sa.exc.DBAPIError as error:
-        raise _unusable(error) from None
-
-
-def _ensure_current() -> None:
-    found = revisions(db.session.connection())
-    if found == [newest()]:
-        return
-    if not known().issuperset(found):
-        raise StartError(
-            f"The database has schema {found[0]}, which this version does not know: "
-            "newer code made it. Install that version."
-        )
-    is_new = not sa.inspect(db.session.connection()).get_table_names()
-    db.session.remove()
-    if db.engine.dialect.name != "sqlite" or not is_new:
-        raise StartError("The database schema is not current. Run: flask db upgrade")
-    if is_in_memory():
-        _create_all()
-    else:
-        flask_migrate.upgrade()
-
-
-def _create_all() -> None:
-    """Make all tables at once: a database that ends with its app has no versions to go through."""
-    with db.engine.begin() as connection:
-        db.metadata.create_all(connection)
-        connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32))")
-        connection.execute(VERSIONS.insert().values(version_num=newest()))
 
 
 @contextmanager
 def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Yield a connection in one transaction in which tables may be rebuilt.
+    """Yield a connection in one transaction that may rebuild tables, one process at a time.
 
-    Several processes that upgrade at once take turns. On SQLite foreign keys are not enforced
-    meanwhile, since dropping a parent table would delete its children; they are checked at the end.
+    SQLite does not enforce foreign keys meanwhile, as dropping a parent table would delete its
+    children; they are checked before the commit.
     """
-    with _connect(engine) as connection:
-        on_sqlite = engine.dialect.name == "sqlite"
-        if on_sqlite:
-            raw: Any = connection.connection.driver_connection
-            raw.execute("PRAGMA foreign_keys=OFF")
+    try:
+        connection = engine.connect()
+    except sa.exc.DBAPIError as error:
+        raise _start_error(error) from None
+    with connection:
+        if engine.dialect.name == "postgresql":
+            with connection.begin():
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+                yield connection
+            return
+        sqlite: Any = connection.connection.driver_connection
+        sqlite.execute("PRAGMA foreign_keys=OFF")
         try:
             with connection.begin():
-                if not on_sqlite:
-                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
                 yield connection
-                if on_sqlite and (
-                    broken := connection.exec_driver_sql("PRAGMA foreign_key_check").all()
-                ):
-                    raise StartError(f"The upgrade would break foreign keys, undone: {broken[:3]}")
+                if orphans := connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+                    raise StartError(
+                        f"The upgrade was undone: it would break foreign keys ({orphans[:3]})."
+                    )
         finally:
-            if on_sqlite:
-                raw.execute("PRAGMA foreign_keys=ON")
+            sqlite.execute("PRAGMA foreign_keys=ON")

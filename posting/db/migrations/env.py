@@ -1,4 +1,4 @@
-"""How Alembic runs the versions, for `flask db upgrade` and a first start on SQLite."""
+"""The Alembic environment, for `flask db` and for the first start on SQLite."""
 
 import logging
 
@@ -9,29 +9,25 @@ from flask.logging import default_handler
 
 from posting.db import models  # noqa: F401 - fills the metadata that --autogenerate compares
 from posting.db.engine import db
-from posting.db.migrations import newest, revisions, schema_change
+from posting.db.migrations import database_revisions, head_revision, schema_change
 
 logger = logging.getLogger("alembic.runtime.migration")
 logger.setLevel(logging.INFO)
 if default_handler not in logger.handlers:
     logger.addHandler(default_handler)
 
-options = current_app.extensions["migrate"].configure_args
+options = current_app.extensions["migrate"].configure_args | {"target_metadata": db.metadata}
 
 if context.is_offline_mode():
     url = db.engine.url.render_as_string(hide_password=False)
-    context.configure(url=url, target_metadata=db.metadata, literal_binds=True, **options)
+    context.configure(url=url, literal_binds=True, **options)
     with context.begin_transaction():
         context.run_migrations()
 else:
     with schema_change(db.engine) as connection:
-        context.configure(
-            connection=connection,
-            target_metadata=db.metadata,
-            transactional_ddl=True,
-            **options,
-        )
+        context.configure(connection=connection, transactional_ddl=True, **options)
         context.run_migrations()
         command = click.get_current_context(silent=True)
-        if command and command.info_name == "upgrade" and revisions(connection) == [newest()]:
-            click.echo(f"The database schema is up to date ({newest()}).")
+        is_upgrade = command and command.info_name == "upgrade"
+        if is_upgrade and database_revisions(connection) == [head_revision()]:
+            click.echo(f"The database schema is up to date ({head_revision()}).")

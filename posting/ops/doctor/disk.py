@@ -1,4 +1,4 @@
-"""Checks of files and folders: whose they are, who may use them, and what room is left."""
+"""Checks of files and folders: owner, permissions and free space."""
 
 import os
 import shutil
@@ -6,28 +6,20 @@ import stat
 import tempfile
 from pathlib import Path
 
-from flask import current_app
-
 from posting.db.engine import db, sqlite_file
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 
 MIB = 2**20
-LARGE_WAL = 256 * MIB
-LITTLE_SPACE, NO_SPACE = 1024 * MIB, 100 * MIB
+MAX_WAL_BYTES = 256 * MIB
+LOW_SPACE, MIN_SPACE = 1024 * MIB, 100 * MIB
 
 
-def check_secret_key() -> Findings:
-    name = current_app.config["SECRET_KEY_FILE"]
-    if not name:
-        yield ok("The secret key is in no file")
-        return
-    status = Path(name).stat()
-    if status.st_mode & stat.S_IWGRP:
-        yield warning(f"A group may write the secret key in {name}", f"Run: chmod g-w {name}")
-    elif owner := _owner_wanted(Path(name)):
-        yield _disowned(name, owner)
+def check_temporary_folder() -> Findings:
+    folder = tempfile.gettempdir()  # large forms are buffered there
+    if shutil.disk_usage(folder).free >= MIN_SPACE:
+        yield ok(f"{folder} has space for uploads")
     else:
-        yield ok(f"The secret key is in {name}, mode {_mode(status)}")
+        yield warning(f"{folder} has little space for uploads", f"Free space in {folder}")
 
 
 def check_database_file() -> Findings:
@@ -35,75 +27,61 @@ def check_database_file() -> Findings:
     if not file:
         return
     folder = file.parent
-    yield _space(folder)
-    if not file.is_file():
-        return  # which the examination of the database tells
-    status = file.stat()
-    if shut := next((p for p in (folder, file) if not os.access(p, os.R_OK | os.W_OK)), None):
-        yield _unwritable(shut)
-    elif db.engine.url.query.get("mode") == "ro":
-        yield failure("The database is opened for reading only", "Remove mode=ro from its URL.")
-    elif owner := _owner_wanted(file):
-        yield _disowned(file, owner)
-    if status.st_mode & stat.S_IROTH and folder.stat().st_mode & stat.S_IXOTH:
-        yield warning(f"Everybody on this machine may read {file}", f"Run: chmod o= {file}*")
+    usage = shutil.disk_usage(folder)
+    free, fix = f"{folder} has {usage.free / MIB:,.0f} MiB free", f"Free space in {folder}"
+    if usage.free < MIN_SPACE:
+        yield failure(free, fix)
+    elif usage.free < LOW_SPACE or usage.free < usage.total / 20:
+        yield warning(free, fix)
     else:
-        yield ok(f"The database is in {file}, mode {_mode(status)}")
+        yield ok(free)
+
+    if not file.is_file():
+        return  # reported when the database is checked
+    denied = [path for path in (folder, file) if not os.access(path, os.R_OK | os.W_OK)]
+    if denied:
+        yield _access_denied(denied[0])
+    elif db.engine.url.query.get("mode") == "ro":
+        yield failure("The database is opened read-only", "Remove mode=ro from its URL.")
+    elif (owner := _expected_owner(file)) is not None:
+        yield warning(f"{file} belongs to another user", f"Run: chown {owner} {file}")
+    mode = file.stat().st_mode
+    if mode & stat.S_IROTH and folder.stat().st_mode & stat.S_IXOTH:
+        yield warning(f"All users of this machine can read {file}", f"Run: chmod o= {file}*")
+    else:
+        yield ok(f"The database is in {file}, mode {stat.S_IMODE(mode):04o}")
+
     log = file.with_name(f"{file.name}-wal")
-    if log.exists() and (size := log.stat().st_size) > LARGE_WAL:
+    if log.exists() and (size := log.stat().st_size) > MAX_WAL_BYTES:
         yield warning(
-            f"{log} has {size / MIB:,.0f} MiB: somebody reads and does not end",
-            "Restart the service, and what else has the database open.",
+            f"{log} has {size / MIB:,.0f} MiB: a process does not end its read transaction",
+            "Restart the service and any other process that has the database open.",
         )
 
 
-def _unwritable(path: Path) -> Finding:
-    """Return why a file or folder that is there cannot be read and written."""
+def _access_denied(path: Path) -> Finding:
     if os.statvfs(path).f_flag & os.ST_RDONLY:
         return failure(
-            f"{path} is on a file system for reading only",
-            f"See if its disk fails; if not: mount -o remount,rw {path}",
+            f"{path} is on a read-only file system",
+            f"Check the disk for errors. If it has none, run: mount -o remount,rw {path}",
         )
-    me = os.geteuid()
-    own = f"Run: chmod u+rw {path}"
-    other = f"Run this as the service's user. If user {me} is that: chown {me} {path}"
-    return failure(f"{path} cannot be written", own if path.stat().st_uid == me else other)
+    user = os.geteuid()
+    fix = (
+        f"Run: chmod u+rw {path}"
+        if path.stat().st_uid == user
+        else f"Run this as the service's user. If that is user {user}, run: chown {user} {path}"
+    )
+    return failure(f"{path} cannot be read and written", fix)
 
 
-def _owner_wanted(file: Path) -> int | None:
-    """Return who should own a file, if that is another user than does.
+def _expected_owner(file: Path) -> int | None:
+    """Return the user who should own a file, or None if its owner is right.
 
-    Root's files may be meant to be only read. But when root asks, who cannot see what others may
-    do, they are taken for made by mistake where root does not own their folder.
+    A file of root may be read-only on purpose. Root can access every file, so for root the owner of
+    the folder is expected to own a file of root as well.
     """
-    owner, me = file.stat().st_uid, os.geteuid()
-    if me:
-        return None if owner in {0, me} else me
-    wanted = file.parent.stat().st_uid
-    return None if owner or not wanted else wanted
-
-
-def _disowned(path: object, owner: int) -> Finding:
-    return warning(f"{path} belongs to another user", f"Run: chown {owner} {path}")
-
-
-def _mode(status: os.stat_result) -> str:
-    return f"{stat.S_IMODE(status.st_mode):04o}"
-
-
-def _space(folder: Path) -> Finding:
-    usage = shutil.disk_usage(folder)
-    what, cure = f"{folder} has {usage.free / MIB:,.0f} MiB free", f"Make room in {folder}"
-    if usage.free < NO_SPACE:
-        return failure(what, cure)
-    if usage.free < LITTLE_SPACE or usage.free < usage.total / 20:
-        return warning(what, cure)
-    return ok(what)
-
-
-def check_temporary_folder() -> Findings:
-    folder = tempfile.gettempdir()  # where larger forms wait while they arrive
-    if shutil.disk_usage(folder).free >= NO_SPACE:
-        yield ok(f"{folder} has room for uploads")
-    else:
-        yield warning(f"{folder} has little room for uploads", f"Make room in {folder}")
+    owner, user = file.stat().st_uid, os.geteuid()
+    if user:
+        return None if owner in {0, user} else user
+    folder_owner = file.parent.stat().st_uid
+    return None if owner or not folder_owner else folder_owner

@@ -1,17 +1,17 @@
-"""What checks find: how bad it is, what was seen, and the cure."""
+"""The findings of checks: a level, a message and what to do about it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-RESTORE = "See who holds it open; if it is damaged: flask restore --force FILE"
-SET_CLOCK = "Let the system keep time, such as by: timedatectl set-ntp true"
-CLOCK_OFF = timedelta(seconds=2)
+RESTORE = "Check which process has it open. If it is damaged, run: flask restore --force FILE"
+SET_CLOCK = "Synchronize the clock, for example with: timedatectl set-ntp true"
+MAX_SKEW = timedelta(seconds=2)
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
@@ -20,23 +20,23 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check has seen, and what to do if that is not good."""
+    """The result of a check; all but OK have a fix."""
 
     level: Level
-    what: str
-    cure: str = ""
+    message: str
+    fix: str = ""
 
 
 Findings = Iterator[Finding]
 
 
-def ok(what: str) -> Finding:
-    return Finding(Level.OK, what)
+def ok(message: str) -> Finding:
+    return Finding(Level.OK, message)
 
 
-def warning(what: str, cure: str) -> Finding:
-    return Finding(Level.WARNING, what, cure)
+def warning(message: str, fix: str) -> Finding:
+    return Finding(Level.WARNING, message, fix)
 
 
-def failure(what: str, cure: str) -> Finding:
-    return Finding(Level.FAILURE, what, cure)
+def failure(message: str, fix: str) -> Finding:
+    return Finding(Level.FAILURE, message, fix)

@@ -1,4 +1,4 @@
-"""Check of the nginx in front: it must not refuse bodies that the service takes."""
+"""Check that nginx, where it is the proxy, accepts all bodies that the service accepts."""
 
 import re
 from pathlib import Path
@@ -11,37 +11,53 @@ from posting.ops.doctor.findings import Findings, ok, warning
 FOLDER = Path("/etc/nginx")
 SITES = ("sites-enabled/*", "conf.d/*.conf", "nginx.conf")
 COMMENT = re.compile(r"#.*")
-INTERNAL = re.compile(r"\{\s*internal;[^{}]*")  # a location of nginx's own pages
-IS_POSTING = re.compile(r"/posting\.sock\b|\bproxy_pass\s+\S*posting\b")
+INTERNAL = re.compile(r"\{\s*internal;[^{}]*")  # locations for nginx's own error pages
+SERVER = re.compile(r"\bserver\s*\{")
+SOCKET_UPSTREAM = re.compile(r"\bupstream\s+(\S+)\s*\{[^{}]*/posting\.sock\b")
 BODY_SIZE = re.compile(r"\bclient_max_body_size\s+(\d+)([kmg]?)\s*;", re.IGNORECASE)
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-DEFAULT = 2**20  # where nothing is said
+DEFAULT_SIZE = 2**20
 
 
 def check_body_size() -> Findings:
-    wanted = max_form_bytes(current_app.config)
+    """Compare `client_max_body_size` of each server that passes requests to Posting."""
+    needed = max_form_bytes(current_app.config)
+    main, _ = _parse(FOLDER / "nginx.conf")
     for pattern in SITES:
         for file in FOLDER.glob(pattern):
-            text = _read(file)
-            if not IS_POSTING.search(text):
-                continue
-            sizes = _sizes(text) or _sizes(_read(FOLDER / "nginx.conf")) or [DEFAULT]
-            least = min((size for size in sizes if size), default=0)  # 0 is no limit
-            if not least or least >= wanted:
-                yield ok(f"nginx takes forms of {wanted:,} bytes")
-            else:
-                yield warning(
-                    f"nginx refuses bodies over {least:,} bytes, and forms may have {wanted:,}",
-                    f"Write client_max_body_size {-(-wanted // 2**20)}m; into {file}, reload nginx",
-                )
+            shared, servers = _parse(file)
+            upstreams = "|".join(["posting", *map(re.escape, SOCKET_UPSTREAM.findall(shared))])
+            for server in servers:
+                if not re.search(rf"\bproxy_pass\s+\S*({upstreams})\b", server):
+                    continue
+                sizes = _sizes(server) or _sizes(shared) or _sizes(main) or [DEFAULT_SIZE]
+                limit = min((size for size in sizes if size), default=0)  # 0 means no limit
+                if not limit or limit >= needed:
+                    yield ok(f"nginx accepts forms of {needed:,} bytes")
+                else:
+                    fix = f"Set client_max_body_size {-(-needed // 2**20)}m; in {file}"
+                    yield warning(
+                        f"nginx rejects bodies over {limit:,} bytes, but forms may have {needed:,}",
+                        f"{fix} and reload nginx",
+                    )
 
 
-def _read(file: Path) -> str:
-    """Return what a file says of requests, or nothing where the service's user may not read it."""
+def _parse(file: Path) -> tuple[str, list[str]]:
+    """Return the text of a file outside of its server blocks, and those blocks."""
     try:
-        return INTERNAL.sub("", COMMENT.sub("", file.read_text(errors="replace")))
-    except OSError:
-        return ""
+        text = INTERNAL.sub("", COMMENT.sub("", file.read_text(errors="replace")))
+    except OSError:  # the service's user may not read it
+        return "", []
+    shared, servers = "", []
+    while match := SERVER.search(text):
+        depth, end = 1, match.end()
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        shared += text[: match.start()]
+        servers.append(text[match.end() : end])
+        text = text[end:]
+    return shared + text, servers
 
 
 def _sizes(text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Checks of a Postgres database by what it says of itself."""
+"""Checks of a Postgres database, made with queries."""
 
 import os
 from datetime import datetime, timedelta
@@ -7,74 +7,74 @@ import sqlalchemy as sa
 
 from posting.db.engine import POOL, POSTGRES_TIMEOUTS, db
 from posting.db.types import now
-from posting.ops.doctor.findings import CLOCK_OFF, SET_CLOCK, Finding, failure, ok, warning
-from posting.ops.doctor.schema import check_migrations
+from posting.ops.doctor.findings import MAX_SKEW, SET_CLOCK, Finding, failure, ok, warning
+from posting.ops.doctor.schema import check_schema
 
-LEAST_VERSION = (13,)
-CLOCK_WRONG = timedelta(seconds=60)
-NOT_PERMITTED = sa.text("""
+MIN_VERSION = (13,)
+CLOCK_FAILURE = timedelta(seconds=60)
+# The tables that the role cannot write, of those that exist.
+UNWRITABLE_TABLES = sa.text("""
     SELECT name FROM unnest(CAST(:names AS text[])) AS name WHERE NOT (
         has_table_privilege(to_regclass(name), 'SELECT')
         AND has_table_privilege(to_regclass(name), 'INSERT')
         AND has_table_privilege(to_regclass(name), 'UPDATE')
         AND has_table_privilege(to_regclass(name), 'DELETE')
-    )""")  # of no table that is not there yet
+    )""")
+USERNAME_COLLATION = sa.text("""
+    SELECT collation_name FROM information_schema.columns WHERE table_name = 'users'
+    AND column_name = 'username' AND table_schema = ANY(current_schemas(false))""")
 
 
 def check_version(connection: sa.Connection) -> Finding:
     version = connection.dialect.server_version_info or ()
     name = f"Postgres {'.'.join(map(str, version))}"
-    if version >= LEAST_VERSION:
+    if version >= MIN_VERSION:
         return ok(name)
-    return failure(f"{name} is too old", f"Upgrade it to {LEAST_VERSION[0]} or newer.")
+    return failure(f"{name} is too old", f"Upgrade it to {MIN_VERSION[0]} or newer.")
 
 
 def check_encoding(connection: sa.Connection) -> Finding:
     encoding = _setting(connection, "server_encoding")
     if encoding == "UTF8":
-        return ok("The database holds texts as UTF8")
+        return ok("The encoding of the database is UTF8")
     return failure(
-        f"The database holds texts as {encoding}, which lacks letters",
-        "Make one with: createdb --encoding=UTF8 --template=template0 NAME",
+        f"The encoding of the database is {encoding}, which lacks characters",
+        "Create another with: createdb --encoding=UTF8 --template=template0 NAME",
     )
 
 
 def check_usernames(connection: sa.Connection) -> Finding:
     if not sa.inspect(connection).has_table("users"):
         return ok("There are no usernames yet")
-    statement = sa.text(
-        "SELECT collation_name FROM information_schema.columns WHERE table_name = 'users' "
-        "AND column_name = 'username' AND table_schema = ANY(current_schemas(false))"
-    )
-    collation = connection.scalar(statement) or "the database's"
+    collation = connection.scalar(USERNAME_COLLATION) or "of the database"
     if collation == "C":
         return ok("Usernames are compared independently of the locale")
     return failure(
-        f"Usernames are compared by the collation {collation}, by which one may be taken twice",
+        f"Usernames are compared with the collation {collation}, which may allow a name twice",
         "Run: flask db upgrade. If the schema is current, run in psql: "
         'ALTER TABLE users ALTER COLUMN username TYPE varchar(32) COLLATE "C"',
     )
 
 
-def check_writing(connection: sa.Connection) -> Finding:
+def check_writes(connection: sa.Connection) -> Finding:
     if connection.scalar(sa.select(sa.func.pg_is_in_recovery())):
         return failure(
-            "This Postgres is a standby, which takes no writes",
+            "This Postgres server is a standby, which accepts no writes",
             "Set POSTING_DATABASE_URL to the primary server.",
         )
     if _setting(connection, "transaction_read_only") == "on":
         return failure(
-            "Postgres takes no writes here",
-            "Turn default_transaction_read_only off, where the server, the database or the role "
-            "sets it.",
+            "Postgres accepts no writes: transactions are read-only",
+            "Turn default_transaction_read_only off where it is set: for the server, the database "
+            "or the role.",
         )
-    names = {"names": sorted(db.metadata.tables)}
-    if not (refused := connection.scalars(NOT_PERMITTED, names).all()):
-        return ok("Postgres takes writes")
-    user, tables = connection.scalar(sa.select(sa.func.current_user())), ", ".join(refused)
+    unwritable = connection.scalars(UNWRITABLE_TABLES, {"names": sorted(db.metadata.tables)}).all()
+    if not unwritable:
+        return ok("Postgres accepts writes")
+    role, tables = connection.scalar(sa.select(sa.func.current_user())), ", ".join(unwritable)
     return failure(
-        f"{user} may not write {tables}",
-        f'As their owner run: GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO "{user}"',
+        f"{role} may not write {tables}",
+        f'As their owner, run: GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO "{role}"',
     )
 
 
@@ -82,24 +82,39 @@ def check_timeouts(connection: sa.Connection) -> Finding:
     found = {name: _setting(connection, name) for name in POSTGRES_TIMEOUTS}
     wrong = [name for name, value in POSTGRES_TIMEOUTS.items() if found[name] != str(value)]
     if not wrong:
-        return ok("Postgres ends what takes too long")
+        return ok("Postgres ends queries and transactions that take too long")
     shown = ", ".join(f"{name} is {found[name]} ms" for name in wrong)
-    cure = "Let the pooler in between pass on `options`, or set them with ALTER ROLE."
-    return warning(f"Postgres was told other limits of time: {shown}", cure)
+    return warning(
+        f"Postgres ignores the timeouts of the service: {shown}",
+        "Make the connection pooler pass on `options`, or set them with ALTER ROLE.",
+    )
 
 
 def check_connections(connection: sa.Connection) -> Finding:
     names = ("max_connections", "superuser_reserved_connections")
-    most, reserved = (int(_setting(connection, name)) for name in names)
-    workers, cores = (most - reserved) // int(POOL["pool_size"]), os.cpu_count() or 1
-    what = f"Postgres takes the connections of {workers} workers, all machines together"
+    total, reserved = (int(_setting(connection, name)) for name in names)
+    workers, cores = (total - reserved) // int(POOL["pool_size"]), os.cpu_count() or 1
+    message = f"Postgres has connections for {workers} workers, of all machines together"
     if cores <= workers:
-        return ok(what)
+        return ok(message)
     return warning(
-        f"{what}, and there would be one for each of {cores:,} cores",
-        f"Raise max_connections. Or start at most {workers}, by WEB_CONCURRENCY, which is not seen "
-        "from here: this line is then no matter.",
+        f"{message}, and the default is one for each of {cores:,} cores",
+        f"Raise max_connections, or set WEB_CONCURRENCY to at most {workers}. This check cannot "
+        "see WEB_CONCURRENCY: ignore the warning if it is set.",
     )
+
+
+def check_integrity(_connection: sa.Connection) -> Finding:
+    return ok("Postgres checks its data files itself")
+
+
+def check_clock(connection: sa.Connection) -> Finding:
+    server_time: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+    skew = abs(server_time - now())
+    message = f"The clocks of Postgres and of this machine differ by {skew.total_seconds():.1f} s"
+    if skew > CLOCK_FAILURE:
+        return failure(message, SET_CLOCK)
+    return warning(message, SET_CLOCK) if skew > MAX_SKEW else ok(message)
 
 
 def _setting(connection: sa.Connection, name: str) -> str:
@@ -107,27 +122,14 @@ def _setting(connection: sa.Connection, name: str) -> str:
     return str(connection.scalar(statement, {"name": name}))
 
 
-def check_integrity(_connection: sa.Connection) -> Finding:
-    return ok("Postgres looks after its own pages")
-
-
-def check_clock(connection: sa.Connection) -> Finding:
-    theirs: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
-    off = abs(theirs - now())
-    what = f"The clocks of Postgres and of this machine differ by {off.total_seconds():.1f} s"
-    if off > CLOCK_WRONG:
-        return failure(what, SET_CLOCK)
-    return warning(what, SET_CLOCK) if off > CLOCK_OFF else ok(what)
-
-
 CHECKS = (
     check_version,
     check_encoding,
     check_usernames,
-    check_writing,
+    check_writes,
     check_timeouts,
     check_connections,
-    check_migrations,
+    check_schema,
     check_integrity,
     check_clock,
 )

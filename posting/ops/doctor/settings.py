@@ -1,4 +1,4 @@
-"""Checks of the settings that keep accounts safe."""
+"""Checks of the settings that protect accounts."""
 
 from urllib.parse import urlsplit
 
@@ -7,65 +7,60 @@ from flask import current_app
 from posting.http.proxy import LOOPBACK
 from posting.ops.doctor.findings import Findings, failure, ok, warning
 
-LEAST_HASH_COST = 2**14 * 8 * 5  # the least N * r * p of what OWASP's password storage sheet lists
+MIN_HASH_COST = 2**14 * 8 * 5  # the lowest N * r * p on OWASP's password storage cheat sheet
 
 
 def check_passwords() -> Findings:
     shortest = current_app.config["PASSWORD_MIN"]
     advice = "" if shortest >= 15 else "; 15 is better"
-    yield ok(f"Passwords have {shortest} characters or more{advice}")
-    chosen = current_app.config["PASSWORD_HASH"]
-    n, r, p = map(int, chosen.split(":")[1:])
-    if n * r * p >= LEAST_HASH_COST:
-        yield ok(f"Passwords are hashed with {chosen}")
+    yield ok(f"Passwords need at least {shortest} characters{advice}")
+    scrypt = current_app.config["PASSWORD_HASH"]
+    n, r, p = map(int, scrypt.split(":")[1:])
+    if n * r * p >= MIN_HASH_COST:
+        yield ok(f"Passwords are hashed with {scrypt}")
     else:
         yield failure(
-            f"Passwords are hashed with {chosen}, which makes guessing cheap",
-            "Remove POSTING_PASSWORD_HASH, for scrypt:32768:8:3; sign-ins renew the hashes.",
+            f"Passwords are hashed with {scrypt}, which makes guessing cheap",
+            "Remove POSTING_PASSWORD_HASH to use scrypt:32768:8:3; sign-ins renew the hashes.",
         )
 
 
-def check_limits() -> Findings:
-    wrong = "Nothing limits who guesses passwords"
+def check_rate_limits() -> Findings:
     if current_app.config["RATE_LIMITS"] == "off":
-        yield warning(wrong, "Remove POSTING_RATE_LIMITS.")
+        yield warning("Password guesses are not limited", "Remove POSTING_RATE_LIMITS.")
     elif current_app.config["LIMIT_SIGNIN"] is None:
-        yield warning(wrong, "Remove POSTING_LIMIT_SIGNIN.")
+        yield warning("Password guesses are not limited", "Remove POSTING_LIMIT_SIGNIN.")
     else:
-        yield ok("Guesses of passwords are limited")
+        yield ok("Password guesses are limited")
 
 
 def check_public_url() -> Findings:
     url = current_app.config["PUBLIC_URL"]
     if not url:
         yield warning(
-            "There is no public URL: any host is answered, and cookies are not Secure",
-            "Set POSTING_PUBLIC_URL to what browsers see, such as https://example.org",
+            "There is no public URL: any Host is accepted, and cookies are not Secure",
+            "Set POSTING_PUBLIC_URL to the URL that browsers use, such as https://example.org",
         )
-    elif url.startswith("http:") and not _is_loopback(url):
+    elif url.startswith("http:") and urlsplit(url).hostname not in LOOPBACK:
         yield warning(
-            f"Whoever is on the way to {url} can read passwords and cookies",
-            "Serve it by https, and set POSTING_PUBLIC_URL to that.",
+            f"Passwords and cookies sent to {url} can be read on the network",
+            "Serve it with HTTPS, and set POSTING_PUBLIC_URL to that URL.",
         )
     else:
         yield ok(f"The public URL is {url}")
-
-
-def _is_loopback(url: str) -> bool:
-    return urlsplit(url).hostname in LOOPBACK
 
 
 def check_proxy_hops() -> Findings:
     url, hops = current_app.config["PUBLIC_URL"] or "", current_app.config["PROXY_HOPS"]
     if url.startswith("https:") and not hops:
         yield warning(
-            "No proxy is believed: behind one, all clients share its address and its limits",
-            "Set POSTING_PROXY_HOPS=1, and let the proxy set X-Forwarded-For and -Proto.",
+            "No proxy is trusted: behind one, all clients share its address and its rate limits",
+            "Set POSTING_PROXY_HOPS=1, and X-Forwarded-For and X-Forwarded-Proto in the proxy.",
         )
     elif hops and not url:
         yield warning(
-            f"Proxies that are believed: {hops}, whatever host they name",
-            "Set POSTING_PUBLIC_URL to what browsers see, such as https://example.org",
+            f"Trusted proxies: {hops}, with any Host that they forward",
+            "Set POSTING_PUBLIC_URL to the URL that browsers use, such as https://example.org",
         )
     else:
-        yield ok(f"Proxies that are believed: {hops}")
+        yield ok(f"Trusted proxies: {hops}")
