@@ -48,7 +48,7 @@ def hostile_images():
         "scans": hostile.many_scans(490),
         "huge PNG": pictures.png_bomb(5000, 5000),
         "huge GIF": pictures.gif_bomb(65_535, 65_535),
-        "growing GIF": pictures.gif_that_grows(5000),
+        "growing GIF": pictures.growing_gif(5000),
     }
 
 
