@@ -147,7 +147,7 @@ def test_an_app_of_a_test_reads_no_file(checkout):
         (
             "POSTING_DATABASE_URL",
             "sqlite://",
-            "names an in-memory database, and each worker would have a separate one. "
+            "is an in-memory database, and each worker would have its own. "
             "Use a file: sqlite:///posting.db",
         ),
     ],
