@@ -122,12 +122,12 @@ class TestHttp2:
     """Over HTTP/2, nginx accepts longer URLs than gunicorn, and bodies without a length."""
 
     @pytest.fixture
-    def request(self, site, tmp_path):
+    def send(self, site, tmp_path):
         """Return a function that sends a request over HTTP/2 and returns a `requests.Response`."""
         require_programs("curl")
 
-        def request(path, *options):
-            body, head = tmp_path / "body", tmp_path / "head"
+        def send(path, *options):
+            body, head = tmp_path / "response", tmp_path / "head"
             certificate = ("--cacert", site.nginx.certificate)
             files = ("--output", body, "--dump-header", head)
             form = "%{http_version} %{http_code}"
@@ -144,28 +144,26 @@ class TestHttp2:
             response.headers.update(line.split(": ", 1) for line in lines if line)
             return response
 
-        return request
+        return send
 
     @pytest.mark.parametrize("options", [(), ("-H", "Content-Length:")], ids=["length", "none"])
-    def test_a_body_that_is_too_large(self, request, tmp_path, options):
+    def test_a_body_that_is_too_large(self, send, tmp_path, options):
         (tmp_path / "large").write_bytes(b"x" * 7 * 2**20)
         body = ("--data-binary", f"@{tmp_path / 'large'}")
-        assert_problem(
-            request("/posts", *body, "-H", "Content-Type: application/json", *options), 413
-        )
+        assert_problem(send("/posts", *body, "-H", "Content-Type: application/json", *options), 413)
 
     @pytest.mark.parametrize("path", ["/posts?x=", "/images/", "/signin?x=", "/metrics?x="])
     # HTTP/2 encodes them in 8, 7 and 5 bits, and nginx accepts 8 KiB of the encoded text.
     @pytest.mark.parametrize(("character", "longest"), [("Z", 8180), ("x", 9300), ("a", 13000)])
-    def test_a_long_url(self, request, path, character, longest):
+    def test_a_long_url(self, send, path, character, longest):
         for length in (8001, 8160, 8170, 8180, longest):
-            assert_problem(request(path + character * (length - len(path))), 414)
-        response = request(path + character * (8000 - len(path)))
+            assert_problem(send(path + character * (length - len(path))), 414)
+        response = send(path + character * (8000 - len(path)))
         assert response.status_code in {200, 404, 405, 422}
         assert "html" not in response.headers["Content-Type"]
 
-    def test_an_ordinary_request(self, request):
-        assert request("/posts").json() == []
+    def test_an_ordinary_request(self, send):
+        assert send("/posts").json() == []
 
 
 class TestLog:
