@@ -106,9 +106,9 @@ secure_scheme_headers = {}
 # --- Metrics ---
 
 # Each worker writes metrics to its own files, and /metrics sums them up. The files are named by the
-# worker's slot, not by its process id: with process ids, every reload, crash and restart would add
-# files that are read for ever after. gunicorn runs this module again on a reload, which must find
-# the same folder: hence the environment variable.
+# worker's slot, not by its process id: with process ids, each reload, crash and restart would add
+# files that /metrics reads from then on. gunicorn runs this module again on a reload, which must
+# use the same folder: hence the environment variable.
 with_metrics = os.environ.get("POSTING_METRICS") == "on"
 if with_metrics and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
     folder = tempfile.mkdtemp(prefix="posting-metrics-", dir=worker_tmp_dir)

@@ -90,7 +90,7 @@ class TestErrors:
         assert_problem(site.get("/nginx-problem"), 404)
 
     def test_too_many_sign_ins(self, site):
-        guess = {"username": "nobody", "password": "a guessed password"}
+        guess = {"username": "unknown", "password": "a guessed password"}
         with site.client() as client:
             responses = [
                 client.post(f"{site.url}/signin", json=guess, timeout=20) for _ in range(60)
@@ -255,9 +255,9 @@ class TestCache:
         def statuses(seconds):
             with ThreadPoolExecutor(4) as pool, site.client() as client:
                 end = time.monotonic() + seconds
-                ask = lambda _: client.get(url, timeout=20).status_code  # noqa: E731
+                read = lambda _: client.get(url, timeout=20).status_code  # noqa: E731
                 while time.monotonic() < end:
-                    yield from pool.map(ask, range(4))
+                    yield from pool.map(read, range(4))
 
         assert set(statuses(1)) == {200}
         assert ada.delete(url, timeout=20).status_code == 204
