@@ -1,4 +1,4 @@
-# Posting's chores. `make` alone lists them.
+# Development tasks; `make` lists them.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,34 +8,34 @@ CASES ?= 300
 .DEFAULT_GOAL := help
 .PHONY: help install run dev test coverage live fuzz bench lint types format lock clean
 
-help: ## List what can be made
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  PORT=8001 and BIND=0.0.0.0 choose where run and dev listen; .env holds settings, too."
+	@echo "  PORT=8001 and BIND=0.0.0.0 set where run and dev listen; .env can hold settings as well."
 
-install: $(VENV)/run ## Install what serving needs, into .venv
+install: $(VENV)/run ## Install the requirements of the server into .venv
 
-run: $(VENV)/run ## Install, migrate, and serve with gunicorn
+run: $(VENV)/run ## Install, migrate the database, and serve with gunicorn
 	@$(BIN)/flask db upgrade
 	@exec $(BIN)/python deploy/serve.py
 
-dev: $(VENV)/run ## Serve with reloader and debugger, for work on the code
+dev: $(VENV)/run ## Serve with the reloader and the debugger, for development
 	@$(BIN)/flask db upgrade
 	@exec $(BIN)/flask run --debug --host $(or $(BIND),127.0.0.1) --port $(or $(PORT),8000)
 
-test: $(VENV)/dev ## Run all tests, on SQLite or on the server of TEST_DATABASE_URL
+test: $(VENV)/dev ## Run all tests, on SQLite or on the Postgres server in TEST_DATABASE_URL
 	@$(BIN)/pytest -q -n auto
 
-coverage: $(VENV)/dev ## Tell which lines no test runs (but those of tests/live)
+coverage: $(VENV)/dev ## Report the lines that no test runs, without tests/live
 	@$(BIN)/coverage run -m pytest -q --ignore tests/live
 	@$(BIN)/coverage report --show-missing --skip-covered
 
-live: $(VENV)/dev ## Run what needs real servers in full size, such as races and kills, and print figures
+live: $(VENV)/dev ## Run the tests with real servers (races, kills, nginx) in full size and print measurements
 	@LIVE=full $(BIN)/pytest -q --figures tests/live
 
-fuzz: $(VENV)/dev ## Send many generated requests (CASES=300 an operation), and print figures
+fuzz: $(VENV)/dev ## Send generated requests (CASES=300 for each operation) and print measurements
 	@FUZZ_CASES=$(CASES) $(BIN)/pytest -q -n auto --figures -m fuzz
 
-bench: $(VENV)/dev ## Measure speed against what bounds it and against PocketBase; needs wrk, nginx and Postgres
+bench: $(VENV)/dev ## Benchmark against upper bounds and PocketBase; needs wrk, nginx and Postgres
 	@$(BIN)/python -m bench
 
 lint: $(VENV)/dev ## Check style and common mistakes
@@ -45,11 +45,11 @@ lint: $(VENV)/dev ## Check style and common mistakes
 types: $(VENV)/dev ## Check types
 	@$(BIN)/mypy
 
-format: $(VENV)/dev ## Lay out the code
+format: $(VENV)/dev ## Format the code
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 
-lock: $(VENV)/dev ## Renew the locked versions in requirements*.txt
+lock: $(VENV)/dev ## Update the locked versions in requirements*.txt
 	@$(BIN)/uv pip compile $(LOCK) --extra postgres -o requirements.txt setup.cfg
 	@$(BIN)/uv pip compile $(LOCK) --extra postgres --extra dev -c requirements.txt \
 		-o requirements-dev.txt setup.cfg
@@ -57,14 +57,14 @@ lock: $(VENV)/dev ## Renew the locked versions in requirements*.txt
 LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
 
-clean: ## Remove the virtual environment and what tools left
+clean: ## Remove the virtual environment and the files of tools
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .schemathesis build *.egg-info
 
 $(VENV)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Posting needs Python 3.11 or newer; name one with PYTHON=python3.x"; exit 1; }
+		|| { echo "Posting needs Python 3.11 or newer; choose one with PYTHON=python3.x"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
-		|| { echo "This Python cannot make virtual environments; on Debian: apt install python3-venv"; exit 1; }
+		|| { echo "This Python cannot create virtual environments; on Debian: apt install python3-venv"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""The WSGI app of a checkout: `flask` finds it here, and gunicorn as `wsgi:app`."""
+"""The WSGI app of a checkout, for `flask` and for gunicorn (`wsgi:app`)."""
 
 from posting.wsgi import app
 

@@ -1,1 +1,1 @@
-"""How fast Posting is, next to what bounds it and to what people would run instead."""
+"""Benchmarks of Posting against upper bounds and PocketBase."""

@@ -1,7 +1,7 @@
-"""`make bench`: measure Posting, what bounds it and PocketBase in turn, and write one table.
+"""`make bench`: measure Posting, its upper bounds and PocketBase, and write a table.
 
-The contenders of a row take turns in each round, so that what else the machine does meets all of
-them. What counts are the ratios within a row.
+The contenders of a row take turns in each round, so that other load on the machine affects all of
+them. Compare the ratios within a row, not the numbers of different machines.
 """
 
 import argparse
@@ -33,21 +33,22 @@ MEASUREMENTS = (
 )
 
 
-def _table(measured: list[Row]) -> Iterator[str]:
-    yield "| what | measured | ratio | wanted |"
+def _table(rows: list[Row]) -> Iterator[str]:
+    yield "| benchmark | measured | ratio | target |"
     yield "|---|---|---|---|"
-    for row in measured:
-        figures = ", ".join(f"{name} {_short(figure)}" for name, figure in row.figures.items())
-        for number, ((ours, other), least) in enumerate(row.wanted.items()):
-            ratio = row.figures[ours] / row.figures[other]
-            verdict = "" if ratio >= least else " **missed**"
-            first = (row.what, f"{figures} {row.unit}") if number == 0 else ("", "")
-            shown = f"{ours} to {other}: {ratio:.2f}{verdict}"
-            yield f"| {first[0]} | {first[1]} | {shown} | {least:.2f} |"
+    for row in rows:
+        values = ", ".join(f"{name} {_format(value)}" for name, value in row.values.items())
+        columns = f"{row.name} | {values} {row.unit}"
+        for (numerator, denominator), target in row.targets.items():
+            ratio = row.values[numerator] / row.values[denominator]
+            verdict = "" if ratio >= target else " **missed**"
+            compared = f"{numerator} to {denominator}: {ratio:.2f}{verdict}"
+            yield f"| {columns} | {compared} | {target:.2f} |"
+            columns = " | "  # only in the first line of a row
 
 
-def _short(figure: float) -> str:
-    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
+def _format(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _machine() -> str:
@@ -62,7 +63,7 @@ def _machine() -> str:
     cores = (
         f"servers on core {SERVER_CORE}, wrk on core {CLIENT_CORE}"
         if SERVER_CORE != CLIENT_CORE
-        else "servers and wrk on the one core"
+        else "servers and wrk on the same core"
     )
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {model}, {cores}. Python {platform.python_version()}, "
@@ -72,20 +73,20 @@ def _machine() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=3, help="of each run of wrk")
-    parser.add_argument("--rounds", type=int, default=3, help="in which all take turns")
+    parser.add_argument("--seconds", type=int, default=3, help="duration of each run of wrk")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds; the median counts")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        print(f"Making {POSTS:,} posts for each ...", file=sys.stderr)
+        print(f"Creating {POSTS:,} posts in each database ...", file=sys.stderr)
         bench = Bench(Path(folder), stack, options.seconds, options.rounds)
-        measured = []
+        results = []
         for measure in MEASUREMENTS:
             for row in measure(bench):
-                print(f"{row.what}: measured", file=sys.stderr)
-                measured.append(row)
-    table = "\n".join(_table(measured))
+                print(f"{row.name}: done", file=sys.stderr)
+                results.append(row)
+    table = "\n".join(_table(results))
     print(table)
-    RESULTS.write_text(f"# Results\n\nBy `make bench`. {_machine()}\n\n{table}\n")
+    RESULTS.write_text(f"# Results\n\nWritten by `make bench`. {_machine()}\n\n{table}\n")
 
 
 if __name__ == "__main__":

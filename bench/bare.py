@@ -1,6 +1,7 @@
-"""What no Flask service can be faster than: views that hand out ready bytes, or store one row.
+"""A minimal Flask app as an upper bound: its views send fixed bytes or insert one row.
 
-`BODY` names the file with the bytes, `DATABASE` the SQLite file, and `PASSWORD_HASH` is one.
+Environment: `BODY` is the path of the bytes, `DATABASE` the path of an SQLite file, and
+`PASSWORD_HASH` the hash that `/password` checks.
 """
 
 import os
@@ -19,12 +20,12 @@ PASSWORD_HASH = os.environ["PASSWORD_HASH"]
 INSERT = "INSERT INTO things (id, title, content) VALUES (?, ?, ?)"
 
 app = Flask(__name__)
-own = threading.local()
-hashing = threading.BoundedSemaphore(os.cpu_count() or 1)  # as Posting has it
+local = threading.local()
+hashing = threading.BoundedSemaphore(os.cpu_count() or 1)  # as in Posting
 
 
 @app.get("/bytes")
-def hand_out() -> Response:
+def send_bytes() -> Response:
     return Response(BODY, content_type="application/json")
 
 
@@ -34,7 +35,7 @@ def not_modified() -> Response:
 
 
 @app.post("/rows")
-def store() -> Response:
+def insert_row() -> Response:
     body = request.get_json()
     connection = _connection()
     connection.execute("BEGIN IMMEDIATE")
@@ -47,15 +48,15 @@ def store() -> Response:
 def check_password() -> Response:
     password = request.get_json()["password"]
     with hashing:
-        right = check_password_hash(PASSWORD_HASH, password)
-    return Response(b"{}", 200 if right else 401, content_type="application/json")
+        correct = check_password_hash(PASSWORD_HASH, password)
+    return Response(b"{}", 200 if correct else 401, content_type="application/json")
 
 
 def _connection() -> sqlite.Connection:
-    if not hasattr(own, "connection"):
-        own.connection = sqlite.connect(os.environ["DATABASE"], isolation_level=None)
+    if not hasattr(local, "connection"):
+        local.connection = sqlite.connect(os.environ["DATABASE"], isolation_level=None)
         for pragma in SQLITE_PRAGMAS:
-            own.connection.execute(f"PRAGMA {pragma}")
+            local.connection.execute(f"PRAGMA {pragma}")
         table = "things (id TEXT PRIMARY KEY, title TEXT, content TEXT)"
-        own.connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
-    return own.connection
+        local.connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+    return local.connection

@@ -1,6 +1,6 @@
-"""The same rows for all: posts of 2 KB by 1,000 users, and one post with 10,000 comments.
+"""The benchmark data: posts of 2 KB by 1,000 users, and one post with 10,000 comments.
 
-They are made inside the database, by its own SQL, since a million rows by way of Python would take
+SQL generates the rows in the database, because inserting a million rows from Python would take
 longer than the measurements.
 """
 
@@ -20,24 +20,24 @@ PASSWORD = "a benchmark of posting"
 LINE = "Words that somebody could have written. "
 BASE = "2025-01-01 00:00:00"
 
-# How each engine counts to n, writes a number with leading zeros, and adds seconds to a moment.
+# SQL of each engine for the numbers 1 to n, an id with leading zeros, and a timestamp.
 DIALECTS: Mapping[str, Mapping[str, str]] = {
     "sqlite": {
         "numbers": "(WITH RECURSIVE counting(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counting "
         "WHERE n < {count}) SELECT n FROM counting)",
         "id": "printf('{prefix}%016d', {n})",
-        "moment": f"strftime('%Y-%m-%d %H:%M:%f000', '{BASE}', '+' || n || ' seconds')",
+        "timestamp": f"strftime('%Y-%m-%d %H:%M:%f000', '{BASE}', '+' || n || ' seconds')",
     },
     "postgresql": {
         "numbers": "(SELECT * FROM generate_series(1, {count}) AS counting(n)) AS numbers",
         "id": "'{prefix}' || lpad(({n})::text, 16, '0')",
-        "moment": f"timestamptz '{BASE}+00' + n * interval '1 second'",
+        "timestamp": f"timestamptz '{BASE}+00' + n * interval '1 second'",
     },
 }
 
 
-def make(url: str, posts: int) -> None:
-    """Make the schema and the rows in an empty database."""
+def create(url: str, posts: int) -> None:
+    """Create the schema and the rows in an empty database."""
     flask = [sys.executable, "-m", "flask", "db", "upgrade"]
     environment = os.environ | {"POSTING_DATABASE_URL": url, "POSTING_SECRET_KEY": "x" * 16}
     subprocess.run(flask, cwd=ROOT, env=environment, check=True, capture_output=True)
@@ -64,27 +64,27 @@ def post_id(number: int) -> str:
 
 
 def _statements(engine: str, posts: int) -> list[str]:
-    words = DIALECTS[engine]
+    dialect = DIALECTS[engine]
 
     def numbers(count: int) -> str:
-        return words["numbers"].format(count=count)
+        return dialect["numbers"].format(count=count)
 
     def identifier(prefix: str, n: str = "n") -> str:
-        return words["id"].format(prefix=prefix, n=n)
+        return dialect["id"].format(prefix=prefix, n=n)
 
-    moment = words["moment"]
-    some_user = identifier("user-", f"1 + n - n / {USERS} * {USERS}")  # psycopg takes % for its own
+    timestamp = dialect["timestamp"]
+    some_user = identifier("user-", f"1 + n - n / {USERS} * {USERS}")  # psycopg would parse %
     content = LINE * (2000 // len(LINE))
     return [
         "INSERT INTO users (id, username, display_name, role, password_hash, created_at) "
-        f"SELECT {identifier('user-')}, 'user-' || n, 'User ' || n, 'member', 'none', {moment} "
+        f"SELECT {identifier('user-')}, 'user-' || n, 'User ' || n, 'member', 'none', {timestamp} "
         f"FROM {numbers(USERS)}",
         "INSERT INTO posts (id, author_id, title, content, comment_count, version, created_at, "
         f"updated_at) SELECT {identifier('post-')}, {some_user}, "
-        f"'A title of the ordinary kind, number ' || n, '{content}', 0, 1, {moment}, {moment} "
-        f"FROM {numbers(posts)}",
+        f"'A title of the ordinary kind, number ' || n, '{content}', 0, 1, {timestamp}, "
+        f"{timestamp} FROM {numbers(posts)}",
         "INSERT INTO comments (id, post_id, author_id, content, version, created_at, updated_at) "
-        f"SELECT {identifier('talk-')}, '{post_id(1)}', {some_user}, '{LINE * 5}', 1, {moment}, "
-        f"{moment} FROM {numbers(COMMENTS)}",
+        f"SELECT {identifier('talk-')}, '{post_id(1)}', {some_user}, '{LINE * 5}', 1, {timestamp}, "
+        f"{timestamp} FROM {numbers(COMMENTS)}",
         f"UPDATE posts SET comment_count = {COMMENTS} WHERE id = '{post_id(1)}'",
     ]

@@ -1,4 +1,4 @@
-"""Rows on what a process takes: how much memory, and how long until it serves."""
+"""Benchmarks of memory and start-up time."""
 
 import json
 import subprocess
@@ -11,19 +11,19 @@ from bench import data
 from bench.harness import POSTS, SETTINGS, Bench, Row, sign_up_and_in
 from bench.servers import CORES, ROOT, gunicorn, mebibytes_of_worker, wrk
 
-LIMIT = "wanted at most"
-MEBIBYTES, SECONDS_TO_START, SECONDS_TO_IMPORT = 90, 1.5, 0.6
+LIMIT = "maximum"
+MAX_MEBIBYTES, MAX_SECONDS_TO_START, MAX_SECONDS_TO_IMPORT = 90, 1.5, 0.6
 EARLY, LATE = 10_000, 100_000
-MOST_SECONDS = 300
+MAX_SECONDS = 300
 STARTS, IMPORTS = 5, 7
 IMPORT = """
 from time import perf_counter
-began = perf_counter()
+started = perf_counter()
 from posting import create_app
-print(perf_counter() - began)
+print(perf_counter() - started)
 """
-# One list to nine single posts, always others, so that the response cache is full after some 6,000
-# requests; and now and then 50 new posts, which empty it.
+# One list to nine different single posts, which fill the response cache within some 6,000 requests,
+# and from time to time 50 new posts, which empty it.
 MIX = """
 local sent, answered = {first}, {first}
 local json = {{ ["Content-Type"] = "application/json", ["Cookie"] = "{cookie}" }}
@@ -49,50 +49,50 @@ end
 
 def memory(bench: Bench) -> Iterator[Row]:
     settings = SETTINGS | {"POSTING_DATABASE_URL": bench.sqlite_url, "MAX_REQUESTS": "0"}
-    figures: dict[str, float] = {LIMIT: MEBIBYTES}
+    values: dict[str, float] = {LIMIT: MAX_MEBIBYTES}
     with gunicorn("wsgi:app", "/readyz", **settings) as (url, master):
         cookie = sign_up_and_in(url, "writer")
         for first, last in ((0, EARLY), (EARLY, LATE)):
-            _ask(bench, url, cookie, first, last)
-            figures[f"after {last:,} requests"] = mebibytes_of_worker(master)
-    _, early, late = figures
-    wanted = {(LIMIT, late): 1, (early, late): 0.95}
-    yield Row("memory of a worker, whose response cache was full at times", figures, wanted, "MiB")
+            _send_mix(bench, url, cookie, first, last)
+            values[f"after {last:,} requests"] = mebibytes_of_worker(master)
+    _, early, late = values
+    targets = {(LIMIT, late): 1, (early, late): 0.95}
+    yield Row("memory of a worker", values, targets, "MiB")
 
 
 def starting(bench: Bench) -> Iterator[Row]:
-    started = f"on {POSTS:,} posts"
+    posts = f"{POSTS:,} posts"
     seconds = median(_seconds_to_start(bench) for _ in range(STARTS))
     yield Row(
-        "start of gunicorn as shipped, until /healthz answers",
-        {LIMIT: SECONDS_TO_START, started: seconds},
-        {(LIMIT, started): 1},
+        "start of gunicorn until /healthz answers",
+        {LIMIT: MAX_SECONDS_TO_START, posts: seconds},
+        {(LIMIT, posts): 1},
         "s",
     )
     imported = "from posting import create_app"
     seconds = median(_seconds_to_import() for _ in range(IMPORTS))
     yield Row(
         "import in a new process",
-        {LIMIT: SECONDS_TO_IMPORT, imported: seconds},
+        {LIMIT: MAX_SECONDS_TO_IMPORT, imported: seconds},
         {(LIMIT, imported): 1},
         "s",
     )
 
 
-def _ask(bench: Bench, url: str, cookie: str, first: int, last: int) -> None:
-    """Send the mix from its first request on, until the last is answered."""
+def _send_mix(bench: Bench, url: str, cookie: str, first: int, last: int) -> None:
+    """Send the requests `first` to `last` of the mix."""
     body = json.dumps({"title": "A title of the ordinary kind", "content": data.LINE * 50})
     script = bench.folder / "mix.lua"
     script.write_text(MIX.format(first=first, last=last, cookie=cookie, body=body, posts=POSTS))
-    report = wrk(url, MOST_SECONDS, "-s", str(script))
-    assert "requests in" not in report, report  # else its time was over first
+    report = wrk(url, MAX_SECONDS, "-s", str(script))
+    assert "requests in" not in report, report  # otherwise it ran out of time
 
 
 def _seconds_to_start(bench: Bench) -> float:
     settings = SETTINGS | {"POSTING_DATABASE_URL": bench.sqlite_url}
-    began = perf_counter()
+    started = perf_counter()
     with gunicorn("wsgi:app", "/healthz", CORES, **settings):
-        return perf_counter() - began
+        return perf_counter() - started
 
 
 def _seconds_to_import() -> float:

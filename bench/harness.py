@@ -1,4 +1,4 @@
-"""Servers on the same rows, and how they are compared."""
+"""Run servers on the same data and compare their request rates."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import psycopg
 
 from bench import data, pocketbase
-from bench.servers import OURSELVES, gunicorn, per_second
+from bench.servers import NO_VERIFICATION, gunicorn, per_second
 
 POSTS = 100_000
 POSTGRES = os.environ.get("BENCH_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
@@ -29,16 +29,16 @@ wrk.body = '{body}'
 
 @dataclass
 class Row:
-    """What is measured, the figure of each, and the least ratios that are wanted."""
+    """A benchmark: the value of each contender, and the minimum ratio of pairs of them."""
 
-    what: str
-    figures: dict[str, float]
-    wanted: dict[tuple[str, str], float]
-    unit: str = "a second"
+    name: str
+    values: dict[str, float]
+    targets: dict[tuple[str, str], float]
+    unit: str = "per second"
 
 
 class Bench:
-    """Servers on the same rows, and how they are compared."""
+    """The servers to compare, all on the same data."""
 
     def __init__(self, folder: Path, stack: ExitStack, seconds: int, rounds: int) -> None:
         self.folder, self.stack = folder, stack
@@ -46,19 +46,20 @@ class Bench:
         self.sqlite_url = f"sqlite:///{folder / 'posting.db'}"
         self.postgres_url = stack.enter_context(_postgres())
         for url in (self.sqlite_url, self.postgres_url):
-            data.make(url, POSTS)
-        pocketbase.make(folder / "pocketbase", POSTS)
+            data.create(url, POSTS)
+        pocketbase.create(folder / "pocketbase", POSTS)
         self.cached = self.posting(self.sqlite_url)
         self.uncached = self.posting(self.sqlite_url, POSTING_RESPONSE_CACHE="off")
         self.postgres = self.posting(self.postgres_url)
-        self.pocketbase = stack.enter_context(pocketbase.serving(folder / "pocketbase"))
+        self.pocketbase = stack.enter_context(pocketbase.serve(folder / "pocketbase"))
 
     def posting(self, database: str, **settings: str) -> str:
+        """Start Posting on a database; return its URL."""
         environment = SETTINGS | {"POSTING_DATABASE_URL": database} | settings
         return self.stack.enter_context(gunicorn("wsgi:app", "/readyz", **environment))[0]
 
     def bare(self, body: bytes, password_hash: str = "") -> str:
-        """Return the URL of a bare Flask: it hands out these bytes, stores rows, checks a hash."""
+        """Start a minimal Flask app with this response body and hash; return its URL."""
         file = self.folder / f"body-{len(body)}"
         file.write_bytes(body)
         environment = {
@@ -71,43 +72,43 @@ class Bench:
     def compare(
         self, contenders: dict[str, tuple[str, ...]], seconds: int | None = None
     ) -> dict[str, float]:
-        """Return the median rate of each: a URL, and options of wrk."""
-        found: dict[str, list[float]] = {name: [] for name in contenders}
+        """Return the median rate of each contender, given as a URL and options of wrk."""
+        rates: dict[str, list[float]] = {name: [] for name in contenders}
         for _ in range(self.rounds):
             for name, (url, *options) in contenders.items():
-                found[name].append(per_second(url, seconds or self.seconds, *options))
-        return {name: statistics.median(rates) for name, rates in found.items()}
+                rates[name].append(per_second(url, seconds or self.seconds, *options))
+        return {name: statistics.median(values) for name, values in rates.items()}
 
-    def sending(self, body: dict[str, str], cookie: str = "") -> tuple[str, ...]:
-        """Return the options with which wrk sends this body."""
+    def wrk_options(self, body: dict[str, str], cookie: str = "") -> tuple[str, ...]:
+        """Return the options that make wrk send a POST request with this body."""
         script = self.folder / f"send-{secrets.token_hex(8)}.lua"
         script.write_text(SEND.format(cookie=cookie, body=json.dumps(body)))
         return "-s", str(script)
 
 
-def body_of(url: str) -> bytes:
-    with urlopen(url, context=OURSELVES) as answer:
-        body: bytes = answer.read()
+def get_body(url: str) -> bytes:
+    with urlopen(url, context=NO_VERIFICATION) as response:
+        body: bytes = response.read()
     return body
 
 
-def send(url: str, body: dict[str, str]) -> str:
-    """Return the cookie that comes back, if any."""
+def post(url: str, body: dict[str, str]) -> str:
+    """Send a POST request; return the cookie that it sets, if any."""
     headers = {"Content-Type": "application/json"}
-    with urlopen(Request(url, json.dumps(body).encode(), headers)) as answer:
-        return str(answer.headers.get("Set-Cookie", "")).partition(";")[0]
+    with urlopen(Request(url, json.dumps(body).encode(), headers)) as response:
+        return str(response.headers.get("Set-Cookie", "")).partition(";")[0]
 
 
 def sign_up_and_in(url: str, username: str) -> str:
-    """Open an account, and return the cookie of a session."""
+    """Create an account; return the cookie of a session."""
     credentials = {"username": username, "password": data.PASSWORD}
-    send(f"{url}/signup", credentials)
-    return send(f"{url}/signin", credentials)
+    post(f"{url}/signup", credentials)
+    return post(f"{url}/signin", credentials)
 
 
 @contextmanager
 def _postgres() -> Iterator[str]:
-    """Yield the URL of a database of its own on the server that BENCH_POSTGRES names."""
+    """Yield the URL of a temporary database on the server at BENCH_POSTGRES."""
     name = f"posting_bench_{secrets.token_hex(8)}"
     with psycopg.connect(POSTGRES, autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}")

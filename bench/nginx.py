@@ -1,4 +1,4 @@
-"""nginx with the shipped configuration in front of Posting, and beside it one of static files."""
+"""nginx with the shipped configuration in front of Posting, and with static files."""
 
 import getpass
 import re
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import servers
-from bench.harness import SETTINGS, body_of
+from bench.harness import SETTINGS, get_body
 
-# As Debian's nginx.conf has it, but for one worker on the core of the servers.
+# As in Debian's nginx.conf, except for a single worker.
 WRAPPER = """
 user {user};
 worker_processes 1;
@@ -32,7 +32,7 @@ http {{
     include {folder}/static.conf;
 }}
 """
-# What the shipped site says of connections and of gzip.
+# The same settings for connections and gzip as in the shipped site.
 STATIC = """
 server {{
     listen {port} ssl http2;
@@ -60,27 +60,27 @@ server {{
 
 @dataclass
 class Site:
-    """The URLs of Posting and of static files, both by way of one nginx."""
+    """The URLs of Posting and of static files on one nginx."""
 
-    ours: str
+    posting: str
     static: str
 
 
 @contextmanager
-def serving(folder: Path, database: str) -> Iterator[Site]:
-    """Serve Posting on a database, and as a static file what it answers for its posts."""
+def serve(folder: Path, database: str) -> Iterator[Site]:
+    """Serve Posting on a database, and its list of posts as a static file."""
     static = folder / "static"
     static.mkdir(parents=True)
     ports = [servers.free_port() for _ in range(3)]
-    ours, beside = (f"https://localhost:{port}" for port in ports[1:])
-    public = {"POSTING_PUBLIC_URL": ours, "POSTING_PROXY_HOPS": "1"}
+    posting, static_files = (f"https://localhost:{port}" for port in ports[1:])
+    public = {"POSTING_PUBLIC_URL": posting, "POSTING_PROXY_HOPS": "1"}
     settings = SETTINGS | {"POSTING_DATABASE_URL": database} | public
     with servers.gunicorn("wsgi:app", "/readyz", **settings) as (upstream, _):
         _configure(folder, upstream.removeprefix("http://"), ports)
         command = ["nginx", "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"]
-        with servers.serving([*command, "-g", "daemon off;"], f"{ours}/readyz"):
-            (static / "posts").write_bytes(body_of(f"{ours}/posts"))
-            yield Site(ours, beside)
+        with servers.serve([*command, "-g", "daemon off;"], f"{posting}/readyz"):
+            (static / "posts").write_bytes(get_body(f"{posting}/posts"))
+            yield Site(posting, static_files)
 
 
 def _configure(folder: Path, upstream: str, ports: list[int]) -> None:
@@ -92,12 +92,12 @@ def _configure(folder: Path, upstream: str, ports: list[int]) -> None:
         capture_output=True,
     )
     (folder / "nginx.conf").write_text(WRAPPER.format(folder=folder, user=getpass.getuser()))
-    (folder / "site.conf").write_text(_shipped(folder, upstream, *ports[:2]))
+    (folder / "site.conf").write_text(_shipped_site(folder, upstream, *ports[:2]))
     (folder / "static.conf").write_text(STATIC.format(folder=folder, port=ports[2]))
 
 
-def _shipped(folder: Path, upstream: str, http: int, https: int) -> str:
-    """Return the shipped site with what operators change, and the ports that they do not."""
+def _shipped_site(folder: Path, upstream: str, http: int, https: int) -> str:
+    """Return the shipped site with the domain, the upstream, paths and ports replaced."""
     site = (servers.ROOT / "deploy" / "nginx.conf").read_text()
     for pattern, replacement in (
         (r"server unix:/run/posting\.sock", f"server {upstream}"),

@@ -1,7 +1,7 @@
-"""PocketBase (https://pocketbase.io, by its package on PyPI) with an equal collection of posts.
+"""PocketBase (https://pocketbase.io, from its package on PyPI) with the same posts.
 
-Its tables are made by its own interface, and filled by SQL while it does not run, since it takes
-one row a request.
+Its API creates the collections. SQL fills them while it is stopped, because the API accepts only
+one row per request.
 """
 
 import json
@@ -21,7 +21,7 @@ from bench.data import BASE, LINE, USERS
 
 PROGRAM = shutil.which("pocketbase", path=str(Path(sys.executable).parent)) or "pocketbase"
 ADMIN = {"identity": "bench@example.org", "password": "a benchmark of posting"}
-# What Posting's lists show, and no more; without a count of all rows, which Posting makes none of.
+# The same fields as in Posting's lists, and no count of all rows.
 FIELDS = (
     "id,title,comment_count,created,updated,expand.author.id,expand.author.username,"
     "expand.author.display_name"
@@ -36,12 +36,12 @@ AUTODATES = [
 ]
 
 
-def make(folder: Path, posts: int) -> None:
-    """Make its collections and rows."""
+def create(folder: Path, posts: int) -> None:
+    """Create the collections and their rows."""
     upsert = [PROGRAM, "superuser", "upsert", *ADMIN.values(), f"--dir={folder}"]
     subprocess.run(upsert, check=True, capture_output=True)
-    with serving(folder) as url:
-        token = _ask(f"{url}/api/collections/_superusers/auth-with-password", ADMIN)["token"]
+    with serve(folder) as url:
+        token = _post(f"{url}/api/collections/_superusers/auth-with-password", ADMIN)["token"]
         people = {
             "name": "people",
             "type": "base",
@@ -53,7 +53,7 @@ def make(folder: Path, posts: int) -> None:
                 *AUTODATES,
             ],
         }
-        people_id = _ask(f"{url}/api/collections", people, token)["id"]
+        people_id = _post(f"{url}/api/collections", people, token)["id"]
         relation = {"name": "author", "type": "relation", "collectionId": people_id}
         collection = {
             "name": "posts",
@@ -72,15 +72,15 @@ def make(folder: Path, posts: int) -> None:
                 "CREATE INDEX idx_posts_author ON posts (author, created)",
             ],
         }
-        _ask(f"{url}/api/collections", collection, token)
+        _post(f"{url}/api/collections", collection, token)
     _fill(folder / "data.db", posts)
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serve(folder: Path) -> Iterator[str]:
     url = f"http://127.0.0.1:{servers.free_port()}"
     command = [PROGRAM, "serve", f"--dir={folder}", f"--http={url.removeprefix('http://')}"]
-    with servers.serving(command, f"{url}/api/health", GOMAXPROCS="1"):
+    with servers.serve(command, f"{url}/api/health", GOMAXPROCS="1"):
         yield url
 
 
@@ -88,14 +88,14 @@ def post_url(number: int) -> str:
     return f"/api/collections/posts/records/post{number:011}?expand=author"
 
 
-def _ask(url: str, body: dict[str, Any], token: str = "") -> Any:
+def _post(url: str, body: dict[str, Any], token: str = "") -> Any:
     headers = {"Content-Type": "application/json", "Authorization": token}
-    with urlopen(Request(url, json.dumps(body).encode(), headers)) as answer:
-        return json.load(answer)
+    with urlopen(Request(url, json.dumps(body).encode(), headers)) as response:
+        return json.load(response)
 
 
 def _fill(database: Path, posts: int) -> None:
-    moment = f"strftime('%Y-%m-%d %H:%M:%fZ', '{BASE}', '+' || n || ' seconds')"
+    timestamp = f"strftime('%Y-%m-%d %H:%M:%fZ', '{BASE}', '+' || n || ' seconds')"
     counting = (
         "WITH RECURSIVE counting(n) AS "
         "(SELECT 1 UNION ALL SELECT n + 1 FROM counting WHERE n < {}) "
@@ -105,14 +105,14 @@ def _fill(database: Path, posts: int) -> None:
     connection.execute(
         "INSERT INTO people (id, username, display_name, created, updated) "
         + counting.format(USERS)
-        + f"SELECT printf('user%011d', n), 'user-' || n, 'User ' || n, {moment}, {moment} "
+        + f"SELECT printf('user%011d', n), 'user-' || n, 'User ' || n, {timestamp}, {timestamp} "
         "FROM counting"
     )
     connection.execute(
         "INSERT INTO posts (id, author, title, content, comment_count, created, updated) "
         + counting.format(posts)
         + f"SELECT printf('post%011d', n), printf('user%011d', 1 + n % {USERS}), "
-        f"'A title of the ordinary kind, number ' || n, '{content}', 0, {moment}, {moment} "
+        f"'A title of the ordinary kind, number ' || n, '{content}', 0, {timestamp}, {timestamp} "
         "FROM counting"
     )
     connection.commit()

@@ -1,22 +1,22 @@
-"""The rows of the table: what is measured, beside what, and which ratios are wanted."""
+"""Benchmarks of reading, writing and scaling."""
 
 from collections.abc import Iterator
 from urllib.request import urlopen
 
 from bench import data, nginx, pocketbase
-from bench.harness import POSTS, Bench, Row, body_of, sign_up_and_in
+from bench.harness import POSTS, Bench, Row, get_body, sign_up_and_in
 
-OURS, UNCACHED, ON_POSTGRES = "Posting", "Posting without its cache", "Posting on Postgres"
+OURS, UNCACHED, ON_POSTGRES = "Posting", "Posting without cache", "Posting on Postgres"
 LIMIT, POCKETBASE = "bare Flask", "PocketBase"
-BEHIND_NGINX, STATIC = "Posting behind nginx", "a static file"
+BEHIND_NGINX, STATIC = "Posting behind nginx", "static file"
 FEW, MANY = 1000, 1_000_000
 PAGE = 5000
 
 
 def reading(bench: Bench) -> Iterator[Row]:
-    listed = bench.bare(body_of(f"{bench.cached}/posts"))
+    listed = bench.bare(get_body(f"{bench.cached}/posts"))
     yield Row(
-        "GET /posts: 20 of 100,000 with authors",
+        "GET /posts: 20 of 100,000, with authors",
         bench.compare(
             {
                 OURS: (f"{bench.cached}/posts",),
@@ -35,28 +35,30 @@ def reading(bench: Bench) -> Iterator[Row]:
         },
     )
     path = f"/posts/{data.post_id(POSTS // 2)}"
-    whole = bench.bare(body_of(bench.cached + path))
+    single = bench.bare(get_body(bench.cached + path))
     yield Row(
         "GET /posts/{id}: 2 KB",
         bench.compare(
             {
                 OURS: (bench.cached + path,),
                 UNCACHED: (bench.uncached + path,),
-                LIMIT: (f"{whole}/bytes",),
+                LIMIT: (f"{single}/bytes",),
                 POCKETBASE: (bench.pocketbase + pocketbase.post_url(POSTS // 2),),
             }
         ),
         {(OURS, LIMIT): 0.75, (UNCACHED, LIMIT): 0.40},
     )
-    with urlopen(bench.cached + path) as answer:
-        known = ("-H", f"If-None-Match: {answer.headers['ETag']}")
+    with urlopen(bench.cached + path) as response:
+        if_none_match = ("-H", f"If-None-Match: {response.headers['ETag']}")
     yield Row(
-        "304 for GET /posts/{id}",
-        bench.compare({OURS: (bench.cached + path, *known), LIMIT: (f"{whole}/unchanged",)}),
+        "GET /posts/{id}: 304 Not Modified",
+        bench.compare(
+            {OURS: (bench.cached + path, *if_none_match), LIMIT: (f"{single}/unchanged",)}
+        ),
         {(OURS, LIMIT): 0.75},
     )
     path = f"/posts/{data.post_id(1)}/comments"
-    comments = bench.bare(body_of(bench.cached + path))
+    comments = bench.bare(get_body(bench.cached + path))
     yield Row(
         "GET /posts/{id}/comments: 50 of 10,000",
         bench.compare(
@@ -71,18 +73,18 @@ def reading(bench: Bench) -> Iterator[Row]:
 
 
 def behind_nginx(bench: Bench) -> Iterator[Row]:
-    with nginx.serving(bench.folder / "nginx", bench.sqlite_url) as site:
-        contenders = {BEHIND_NGINX: (f"{site.ours}/posts",), STATIC: (f"{site.static}/posts",)}
+    with nginx.serve(bench.folder / "nginx", bench.sqlite_url) as site:
+        contenders = {BEHIND_NGINX: (f"{site.posting}/posts",), STATIC: (f"{site.static}/posts",)}
         rates = bench.compare(contenders)
     yield Row(
-        "GET /posts, with the shipped nginx.conf, by https", rates, {(BEHIND_NGINX, STATIC): 0.75}
+        "GET /posts over HTTPS, with the shipped nginx.conf", rates, {(BEHIND_NGINX, STATIC): 0.75}
     )
 
 
 def writing(bench: Bench) -> Iterator[Row]:
     bare = bench.bare(b"{}")
     body = {"title": "A title of the ordinary kind", "content": data.LINE * 50}
-    options = bench.sending(body, sign_up_and_in(bench.cached, "somebody"))
+    options = bench.wrk_options(body, sign_up_and_in(bench.cached, "somebody"))
     yield Row(
         "POST /posts, signed in, synchronous=FULL",
         bench.compare(
@@ -96,27 +98,27 @@ def writing(bench: Bench) -> Iterator[Row]:
 
 
 def scaling(bench: Bench) -> Iterator[Row]:
-    """Without the cache, from which all would come alike."""
+    """Compare database sizes without the cache, which would hide the differences."""
     urls = {}
     for posts in (FEW, MANY):
         database = f"sqlite:///{bench.folder / f'{posts}.db'}"
-        data.make(database, posts)
+        data.create(database, posts)
         urls[posts] = bench.posting(database, POSTING_RESPONSE_CACHE="off")
     deep = {posts: _page(url, min(PAGE, posts // 40)) for posts, url in urls.items()}
-    for what, paths in (
+    for name, paths in (
         ("first page", dict.fromkeys(urls, "/posts")),
         (f"page {PAGE:,}, by cursor", deep),
-        ("a single post", {posts: f"/posts/{data.post_id(posts // 2)}" for posts in urls}),
+        ("single post", {posts: f"/posts/{data.post_id(posts // 2)}" for posts in urls}),
     ):
-        of = {posts: f"{posts:,} posts" for posts in urls}
-        rates = bench.compare({of[posts]: (url + paths[posts],) for posts, url in urls.items()})
-        yield Row(f"{what}, of many and of few", rates, {(of[MANY], of[FEW]): 0.80})
+        labels = {posts: f"{posts:,} posts" for posts in urls}
+        rates = bench.compare({labels[n]: (url + paths[n],) for n, url in urls.items()})
+        yield Row(f"{name}, by number of posts", rates, {(labels[MANY], labels[FEW]): 0.80})
 
 
 def _page(url: str, number: int) -> str:
-    """Return the path of the page of this number, by way of larger pages before it."""
+    """Return the path of a page, found by following the links of larger pages."""
     target = f"{url}/posts?limit=100"
     for _ in range(number * 20 // 100):
-        with urlopen(target) as answer:
-            target = answer.headers["Link"].partition(">")[0].removeprefix("<")
+        with urlopen(target) as response:
+            target = response.headers["Link"].partition(">")[0].removeprefix("<")
     return target.removeprefix(url).replace("limit=100", "limit=20")

@@ -1,4 +1,4 @@
-"""Processes that serve, on a core of their own, and wrk, which asks them from another."""
+"""Server processes on one core, and wrk on another."""
 
 import os
 import random
@@ -16,15 +16,15 @@ from urllib.request import urlopen
 ROOT = Path(__file__).parent.parent
 CONNECTIONS = 8
 CORES = sorted(os.sched_getaffinity(0))
-SERVER_CORE, CLIENT_CORE = CORES[0], CORES[-1]  # one and the same where there is but one
+SERVER_CORE, CLIENT_CORE = CORES[0], CORES[-1]  # the same core on a machine with one
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-OURSELVES = ssl.create_default_context()  # who need no authority to know their certificate
-OURSELVES.check_hostname = False
-OURSELVES.verify_mode = ssl.CERT_NONE
+NO_VERIFICATION = ssl.create_default_context()  # the certificate is self-signed
+NO_VERIFICATION.check_hostname = False
+NO_VERIFICATION.verify_mode = ssl.CERT_NONE
 
 
 def free_port() -> int:
-    """Return a port below the ephemeral ones, which could connect to themselves."""
+    """Return a free port below the ephemeral range, in which a client could connect to itself."""
     while True:
         port = random.randint(20_000, 32_000)
         with socket.socket() as probe:
@@ -33,10 +33,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(
+def serve(
     command: Sequence[str], url: str, cores: Sequence[int] = (SERVER_CORE,), **environment: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server on its cores while the block runs, from when it answers."""
+    """Run a server on the given cores, and enter the block when it answers."""
     pinned = ["taskset", "--cpu-list", ",".join(map(str, cores)), *command]
     process = subprocess.Popen(pinned, cwd=ROOT, env=os.environ | environment, **QUIET)
     try:
@@ -51,36 +51,36 @@ def serving(
 def gunicorn(
     app: str, path: str, cores: Sequence[int] = (SERVER_CORE,), **environment: str
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Serve a WSGI app as Posting is served, a worker for each core; yield its URL and process."""
+    """Serve a WSGI app as Posting is served, with a worker per core; yield its URL and process."""
     port = str(free_port())
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", app]
     settings = {"PORT": port, "WEB_CONCURRENCY": str(len(cores))}
-    with serving(command, url + path, cores, **settings, **environment) as process:
+    with serve(command, url + path, cores, **settings, **environment) as process:
         yield url, process
 
 
 def mebibytes_of_worker(master: subprocess.Popen[bytes]) -> float:
-    """Return how much memory the only worker of a gunicorn holds."""
+    """Return the memory of the only worker of a gunicorn."""
     [worker] = Path(f"/proc/{master.pid}/task/{master.pid}/children").read_text().split()
     status = Path(f"/proc/{worker}/status").read_text()
-    return int(in_report(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
+    return int(search_report(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
 
 
 def per_second(url: str, seconds: int, *options: str) -> float:
-    """Return how many requests a second are answered as they should be."""
-    return float(in_report(r"Requests/sec:\s+([\d.]+)", wrk(url, seconds, *options))[0])
+    """Return the number of requests per second."""
+    return float(search_report(r"Requests/sec:\s+([\d.]+)", wrk(url, seconds, *options))[0])
 
 
 def median_milliseconds(url: str, seconds: int) -> float:
-    """Return how long one who asks again and again waits for half of the answers at most."""
+    """Return the median latency of a single client."""
     report = wrk(url, seconds, "--latency", connections=1)
-    figure, unit = in_report(r"50%\s+([\d.]+)(us|ms|s)", report)
-    return float(figure) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
+    value, unit = search_report(r"50%\s+([\d.]+)(us|ms|s)", report)
+    return float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
 
 def wrk(url: str, seconds: int, *options: str, connections: int = CONNECTIONS) -> str:
-    """Return the report of a run in which all is answered as it should be."""
+    """Return the report of a run without errors."""
     pinned = ["taskset", "--cpu-list", str(CLIENT_CORE)]
     load = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", *options, url]
     run = subprocess.run([*pinned, *load], check=True, capture_output=True, text=True)
@@ -89,17 +89,17 @@ def wrk(url: str, seconds: int, *options: str, connections: int = CONNECTIONS) -
     return run.stdout
 
 
-def in_report(pattern: str, report: str) -> tuple[str, ...]:
-    found = re.search(pattern, report)
-    assert found, report
-    return found.groups()
+def search_report(pattern: str, report: str) -> tuple[str, ...]:
+    match = re.search(pattern, report)
+    assert match, report
+    return match.groups()
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     for _ in range(2000):
-        assert process.poll() is None, f"{process.args} has ended"
+        assert process.poll() is None, f"{process.args} has exited"
         try:
-            with urlopen(url, timeout=5, context=OURSELVES):
+            with urlopen(url, timeout=5, context=NO_VERIFICATION):
                 return
         except OSError:
             time.sleep(0.01)

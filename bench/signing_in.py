@@ -1,4 +1,4 @@
-"""Rows on signing in, which is slow by design: how near to that, and what others notice of it."""
+"""Benchmarks of signing in, which is slow by design, and of other requests at the same time."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,29 +7,29 @@ from statistics import median
 from pysqlite3 import dbapi2 as sqlite
 
 from bench import data
-from bench.harness import SETTINGS, Bench, Row, send
+from bench.harness import SETTINGS, Bench, Row, post
 from bench.servers import CONNECTIONS, CORES, gunicorn, median_milliseconds, per_second
 
-SECONDS = 10  # of each run, since a hash takes a good part of one
-OURS, LIMIT = "Posting", "bare Flask that checks the same hash"
-ALONE, BESIDE = "alone", f"beside {CONNECTIONS} who sign in"
+SECONDS = 10  # per run, because a hash takes a large part of a second
+OURS, LIMIT = "Posting", "bare Flask, same hash"
+ALONE, DURING = "alone", f"during {CONNECTIONS} concurrent sign-ins"
 VISITOR = {"username": "visitor", "password": data.PASSWORD}
 
 
 def signing_in(bench: Bench) -> Iterator[Row]:
-    send(f"{bench.cached}/signup", VISITOR)
-    options = (*bench.sending(VISITOR), "--timeout", "30s")
+    post(f"{bench.cached}/signup", VISITOR)
+    options = (*bench.wrk_options(VISITOR), "--timeout", "30s")
     bare = bench.bare(b"{}", _password_hash(bench))
     contenders = {
         OURS: (f"{bench.cached}/signin", *options),
         LIMIT: (f"{bare}/password", *options),
     }
     rates = bench.compare(contenders, SECONDS)
-    yield Row(f"POST /signin, {CONNECTIONS} at once", rates, {(OURS, LIMIT): 0.90})
+    yield Row(f"POST /signin, {CONNECTIONS} concurrent clients", rates, {(OURS, LIMIT): 0.90})
     yield Row(
-        "GET /posts with the cache, on all cores: median wait of one client",
-        _waits(bench, options),
-        {(ALONE, BESIDE): 0.50},
+        "GET /posts with cache, on all cores: median latency of one client",
+        _latencies(bench, options),
+        {(ALONE, DURING): 0.50},
         "ms",
     )
 
@@ -37,21 +37,21 @@ def signing_in(bench: Bench) -> Iterator[Row]:
 def _password_hash(bench: Bench) -> str:
     with sqlite.connect(bench.folder / "posting.db") as connection:
         query = "SELECT password_hash FROM users WHERE username = ?"
-        [(known,)] = connection.execute(query, (VISITOR["username"],)).fetchall()
-    return str(known)
+        [(password_hash,)] = connection.execute(query, (VISITOR["username"],)).fetchall()
+    return str(password_hash)
 
 
-def _waits(bench: Bench, options: tuple[str, ...]) -> dict[str, float]:
+def _latencies(bench: Bench, options: tuple[str, ...]) -> dict[str, float]:
     """Return milliseconds, with the response cache, which each sign-in empties."""
-    found: dict[str, list[float]] = {ALONE: [], BESIDE: []}
+    latencies: dict[str, list[float]] = {ALONE: [], DURING: []}
     settings = SETTINGS | {"POSTING_DATABASE_URL": bench.sqlite_url}
     with (
         gunicorn("wsgi:app", "/readyz", CORES, **settings) as (url, _),
         ThreadPoolExecutor() as pool,
     ):
         for _ in range(bench.rounds):
-            found[ALONE].append(median_milliseconds(f"{url}/posts", SECONDS))
+            latencies[ALONE].append(median_milliseconds(f"{url}/posts", SECONDS))
             signing = pool.submit(per_second, f"{url}/signin", SECONDS + 1, *options)
-            found[BESIDE].append(median_milliseconds(f"{url}/posts", SECONDS))
+            latencies[DURING].append(median_milliseconds(f"{url}/posts", SECONDS))
             signing.result()
-    return {name: median(waits) for name, waits in found.items()}
+    return {name: median(values) for name, values in latencies.items()}

@@ -1,7 +1,7 @@
 """Start gunicorn: `.venv/bin/python deploy/serve.py`.
 
-Its configuration runs once before: gunicorn reads WEB_CONCURRENCY while it is imported, so that a
-wrong value would be a traceback.
+The configuration runs once before gunicorn is imported. gunicorn reads WEB_CONCURRENCY during its
+import, so that an invalid value would end in a traceback instead of a message.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 CONFIGURATION = str(Path(__file__).with_name("gunicorn.conf.py"))
 
-os.chdir(Path(CONFIGURATION).parent.parent)  # where wsgi.py and .env are
+os.chdir(Path(CONFIGURATION).parent.parent)  # the folder of wsgi.py and .env
 runpy.run_path(CONFIGURATION)
 sys.argv[1:] = ["-c", CONFIGURATION, "wsgi:app"]
 runpy.run_module("gunicorn", run_name="__main__")

@@ -9,7 +9,7 @@ __all__ = ["create_app"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the service when it is used: pytest loads `posting.testing` in every run."""
+    """Import the app factory on first use, because pytest loads `posting.testing` in every run."""
     if name == "create_app":
         from posting.factory import create_app
 

@@ -1,11 +1,11 @@
-"""A pytest plugin for tests of code that uses Posting.
+"""A pytest plugin with fixtures for code that uses Posting.
 
-pytest loads it in every run where Posting is installed. So it imports the service only once a
-fixture is used.
+pytest loads this module in every run where Posting is installed, so it imports the rest of the
+package only in fixtures.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -22,26 +22,26 @@ WORKER = "{worker}"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         DATABASE_URL,
-        f"The database of Posting's fixtures; {WORKER} becomes the name of pytest-xdist's worker.",
+        f"The database URL for Posting's fixtures; {WORKER} becomes the name of the xdist worker.",
         default=IN_MEMORY,
     )
 
 
 @pytest.fixture(scope="session")
 def posting_settings() -> dict[str, Any]:
-    """The settings of the app, named as for `create_app`. Override it to change them."""
+    """Settings of the app, as for `create_app`. Override this fixture to change them."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def posting_database_url(pytestconfig: pytest.Config) -> str:
-    """The URL of the database: that of the ini file, else in memory."""
+    """URL of the database: the one in the ini file, or an in-memory database."""
     url: str = pytestconfig.getini(DATABASE_URL)
     worker: str | None = getattr(pytestconfig, "workerinput", {}).get("workerid")
     if worker and url != IN_MEMORY and WORKER not in url:
         pytest.fail(
-            f"{DATABASE_URL} must contain {WORKER}, so that each worker of pytest-xdist has a "
-            "database of its own.",
+            f"{DATABASE_URL} must contain {WORKER}, so that each pytest-xdist worker has its own "
+            "database.",
             pytrace=False,
         )
     return url.replace(WORKER, worker or "main")
@@ -62,37 +62,39 @@ def _posting_file_app(
 
 @pytest.fixture(scope="session")
 def _posting_server(request: pytest.FixtureRequest, _posting_app: "Flask") -> Iterator["Server"]:
-    from posting.testbed import has_memory_database, serving
+    from posting.db.engine import is_in_memory
+    from posting.testbed import serve
 
     app = _posting_app
-    if has_memory_database(app):  # on one connection, which the threads of a server cannot share
+    with app.app_context():
+        in_memory = is_in_memory()
+    if in_memory:  # it has one connection, which the server's threads cannot share
         app = request.getfixturevalue("_posting_file_app")
-    with serving(app) as server:
+    with serve(app) as server:
         yield server
 
 
 @pytest.fixture
 def posting_app(request: pytest.FixtureRequest) -> "Flask":
-    """An app on an empty database: the one that `posting_server` serves, if a test uses both."""
+    """An app on an empty database; the app of `posting_server` if a test uses both."""
     from posting.testbed import delete_all_rows
 
-    served = "posting_server" in request.fixturenames
-    app: Flask = (
-        request.getfixturevalue("_posting_server").app
-        if served
-        else request.getfixturevalue("_posting_app")
-    )
+    app: Flask
+    if "posting_server" in request.fixturenames:
+        app = request.getfixturevalue("_posting_server").app
+    else:
+        app = request.getfixturevalue("_posting_app")
     delete_all_rows(app)
     return app
 
 
 @pytest.fixture
 def posting_server(posting_app: "Flask", _posting_server: "Server") -> "Server":
-    """An HTTP server on a free port of this machine; its `url` has no slash at the end."""
+    """An HTTP server on a free local port; its `url` has no trailing slash."""
     if posting_app is not _posting_server.app:
         pytest.fail(
-            "posting_server was requested after posting_app had been made for a test without it. "
-            "Name it among the arguments of the test or of a fixture.",
+            "posting_server was requested after posting_app had been set up without it. "
+            "Request it as an argument of the test or of a fixture.",
             pytrace=False,
         )
     return _posting_server
@@ -100,14 +102,13 @@ def posting_server(posting_app: "Flask", _posting_server: "Server") -> "Server":
 
 @pytest.fixture
 def posting_client(posting_app: "Flask") -> "Client":
-    """A client that is not signed in."""
-    client: Any = posting_app.test_client()
-    return client  # type: ignore[no-any-return]  # it is of the app's own class
+    """A test client that is not signed in."""
+    return cast("Client", posting_app.test_client())
 
 
 @pytest.fixture
 def posting_sign_in(posting_app: "Flask") -> Callable[..., "Client"]:
-    """Return a client signed in by name: `posting_sign_in("ada", display_name="Ada")`."""
+    """A function that returns a signed-in client: `posting_sign_in("ada", display_name="Ada")`."""
     from posting.testbed import sign_in
 
     def posting_sign_in(username: str, **profile: Any) -> "Client":
@@ -118,11 +119,11 @@ def posting_sign_in(posting_app: "Flask") -> Callable[..., "Client"]:
 
 @pytest.fixture
 def posting_moderator(posting_sign_in: Callable[..., "Client"]) -> "Client":
-    """A client that is signed in as a moderator."""
-    from posting.testbed import promote
+    """A test client that is signed in as a moderator."""
+    from posting.testbed import make_moderator
 
     client = posting_sign_in("morgan")
-    promote(client)
+    make_moderator(client)
     return client
 
 

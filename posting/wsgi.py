@@ -12,10 +12,10 @@ from posting.config import StartError
 from posting.db.engine import is_in_memory
 from posting.db.migrations import DatabaseUnavailableError
 
-# The exit code that tells gunicorn and systemd not to try again.
+# gunicorn and systemd do not retry after this exit code.
 CANNOT_START = 3
 
-os.umask(0o077)  # files such as an SQLite database are for the service's user alone
+os.umask(0o077)  # only the service's user may read files such as an SQLite database
 
 try:
     if get_load_dotenv():
@@ -27,8 +27,8 @@ try:
     with app.app_context():
         if is_in_memory() and not click.get_current_context(silent=True):
             raise StartError(
-                "POSTING_DATABASE_URL names an in-memory database, and each worker would have a "
-                "separate one. Use a file: sqlite:///posting.db"
+                "POSTING_DATABASE_URL is an in-memory database, and each worker would have its "
+                "own. Use a file: sqlite:///posting.db"
             )
 except StartError as error:
     print(f"posting: {error.message}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The pytest plugin, in test suites of others: each runs in a pytest and a folder of its own."""
+"""The pytest plugin, in test suites that run in their own pytest process and folder."""
 
 import os
 import subprocess
@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from tests.conftest import empty_database
 from tests.helpers import ROOT
 
 LIGHT = ["-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:hypothesispytest"]
@@ -14,8 +13,8 @@ LIGHT = ["-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:hypothesis
 
 @pytest.fixture
 def run(pytester, monkeypatch):
-    """Run a suite with the plugin as where Posting is installed, every warning an error."""
-    information = pytester.mkdir("installed") / "somebody_posting-0.dist-info"
+    """Run a test suite with Posting installed and warnings as errors."""
+    information = pytester.mkdir("installed") / "other_posting-0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: x-posting\nVersion: 0\n")
     setup = (ROOT / "setup.cfg").read_text()
@@ -51,7 +50,7 @@ def test_each_test_starts_from_an_empty_database(run):
             assert posting_moderator.user["role"] == "moderator"
             assert posting_moderator.delete(post.headers["Location"]).status_code == 204
 
-        def test_an_invalid_name_is_refused(posting_sign_in):
+        def test_an_invalid_name(posting_sign_in):
             with pytest.raises(ValueError, match="3 to 32 characters"):
                 posting_sign_in("?")
     """
@@ -92,43 +91,37 @@ def test_a_live_server_shares_its_database_with_the_clients(run):
     run(LIVE, passed=3)
 
 
-@pytest.fixture
-def named_url(tmp_path):
-    with empty_database(tmp_path) as url:
-        yield url
-
-
-def test_a_named_database(run, pytester, named_url):
-    pytester.makeini(f"[pytest]\nposting_database_url = {named_url}\n")
+def test_a_named_database(run, pytester, empty_url):
+    pytester.makeini(f"[pytest]\nposting_database_url = {empty_url}\n")
     suite = f"""{LIVE}
     from posting.db.engine import db
 
-    def test_where(posting_app):
+    def test_database(posting_app):
         with posting_app.app_context():
-            shown = db.engine.url.render_as_string()
-        assert shown.partition("//")[2] == "{named_url.partition("//")[2]}"
+            url = db.engine.url.render_as_string()
+        assert url.partition("//")[2] == "{empty_url.partition("//")[2]}"
     """
     run(suite, passed=4)
-    run(suite, passed=4)  # and again, on what the first run has left
+    run(suite, passed=4)  # again, on the data of the first run
 
 
 @pytest.mark.parametrize("name", ["posting.db", "contest.db", "latest.db"])
-def test_a_database_that_may_not_be_a_test_s_is_refused(run, pytester, tmp_path, name):
+def test_a_database_that_may_not_be_for_tests_is_refused(run, pytester, tmp_path, name):
     path = tmp_path / name
     pytester.makeini(f"[pytest]\nposting_database_url = sqlite:///{path}\n")
     result = run("def test(posting_client): pass", errors=1)
-    result.stdout.fnmatch_lines("*Tests delete all data in their database. Use one*")
+    result.stdout.fnmatch_lines("*Tests delete all data in their database. Use a database*")
     result.stdout.no_fnmatch_line("*Traceback*")
     assert not path.exists()
 
 
-def test_settings_of_the_environment_have_no_effect(run, monkeypatch):
+def test_environment_variables_have_no_effect(run, monkeypatch):
     monkeypatch.setenv("POSTING_SIGNUP", "closed")
     monkeypatch.setenv("POSTING_PUBLIC_URL", "https://example.org")
     run("def test(posting_sign_in): posting_sign_in('ada').get_cookie('session')", passed=1)
 
 
-def test_workers_of_xdist_have_databases_of_their_own(run, pytester, tmp_path):
+def test_xdist_workers_have_their_own_databases(run, pytester, tmp_path):
     suite = """
         import pytest
 
@@ -162,44 +155,44 @@ def test_settings_and_the_database_can_be_overridden(run, pytester, tmp_path):
     suite = """
         def test_settings(posting_client):
             account = {"username": "ada", "password": "a long walk by the sea"}
-            answer = posting_client.post("/signup", json=account, base_url="https://example.org")
-            assert answer.json["detail"] == "Sign-up is closed here."
+            response = posting_client.post("/signup", json=account, base_url="https://example.org")
+            assert response.json["detail"] == "Sign-up is closed here."
     """
     run(suite, passed=1)
     assert (tmp_path / "own-test.db").exists()
 
 
-def test_fixtures_of_the_same_short_names_are_theirs(run, pytester):
+def test_fixture_names_do_not_collide(run, pytester):
     names = (
         "app client sign_in server live_server moderator settings database_url testbed anonymous"
     )
     pytester.makeconftest(
-        "import pytest\npytest_plugins = ['posting.testing']\n"  # installed and named as well
+        "import pytest\npytest_plugins = ['posting.testing']\n"  # both installed and listed
         + "".join(f"@pytest.fixture\ndef {name}(): return '{name}'\n" for name in names.split())
     )
     arguments = ", ".join(names.split())
     suite = f"""
-        def test_theirs({arguments}, posting_client):
+        def test_fixtures_of_the_suite({arguments}, posting_client):
             assert [{arguments}] == {names.split()}
             assert posting_client.get("/healthz").status_code == 200
 
-        def test_ours_are_all_prefixed(request):
+        def test_all_fixtures_have_a_prefix(request):
             plugin = request.config.pluginmanager.get_plugin("posting.testing")
             kind = type(plugin.posting_server)
-            ours = [name for name, value in vars(plugin).items() if isinstance(value, kind)]
-            assert len(ours) > 6
-            assert {{name.lstrip("_").partition("_")[0] for name in ours}} == {{"posting"}}
+            fixtures = [name for name, value in vars(plugin).items() if isinstance(value, kind)]
+            assert len(fixtures) > 6
+            assert {{name.lstrip("_").partition("_")[0] for name in fixtures}} == {{"posting"}}
     """
     run(suite, passed=2)
 
 
-def test_a_run_that_uses_no_fixture_imports_nothing_of_it(run):
+def test_a_run_without_fixtures_does_not_import_the_package(run):
     suite = """
         import sys
 
-        def test_nothing():
-            ours = {name for name in sys.modules if name.partition(".")[0] == "posting"}
-            assert ours == {"posting", "posting.testing"}
+        def test_imports():
+            loaded = {name for name in sys.modules if name.partition(".")[0] == "posting"}
+            assert loaded == {"posting", "posting.testing"}
     """
     run(suite, passed=1)
     heavy = {"flask", "werkzeug", "sqlalchemy", "marshmallow", "PIL", "posting.factory"}
@@ -207,10 +200,10 @@ def test_a_run_that_uses_no_fixture_imports_nothing_of_it(run):
     assert subprocess.run([sys.executable, "-c", imports], cwd=ROOT, check=False).returncode == 0
 
 
-def test_a_server_that_is_requested_too_late_is_refused(run):
+def test_requesting_the_server_too_late_fails(run):
     suite = """
         def test_late(posting_client, request):
             request.getfixturevalue("posting_server")
     """
     result = run(suite, failed=1)
-    result.stdout.fnmatch_lines("*Name it among the arguments*")
+    result.stdout.fnmatch_lines("*Request it as an argument*")

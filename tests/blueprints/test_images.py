@@ -365,7 +365,7 @@ def test_too_many_at_once_are_told_to_come_back(alice, post, monkeypatch):
     try:
         answer = alice.post(images_of(post), data=form())
     finally:
-        for _ in range(imaging.MAX_WAITING):
+        for _ in range(imaging.MAX_UPLOADS):
             imaging._queue.release()
     assert problem(answer, 503)
     assert answer.headers["Retry-After"] == "2"

@@ -1,4 +1,4 @@
-"""The process in which images are decoded: what it may use, and what its end means."""
+"""The child process that decodes images: its limits and its failures."""
 
 import subprocess
 import sys
@@ -20,8 +20,8 @@ def reencode(data=b"", max_bytes=MAX_BYTES):
 
 
 @pytest.fixture
-def codec_does(monkeypatch):
-    """Let the child process set its limits and then do something else."""
+def run_in_codec(monkeypatch):
+    """Make the child process set its limits and then run other code."""
 
     def replace(code, **constants):
         set_up = f"""
@@ -37,50 +37,50 @@ def codec_does(monkeypatch):
     return replace
 
 
-@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "WEBP", "MPO"])
-@pytest.mark.parametrize("moving", [False, True])
-def test_the_process_does_what_the_codec_does(form, moving):
-    """It can open no file once it has its limits, so Pillow must have imported all it needs."""
-    if form == "MPO":
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "GIF", "WEBP", "MPO"])
+@pytest.mark.parametrize("animated", [False, True])
+def test_the_child_process_gives_the_same_result(format, animated):
+    """Pillow must import all it needs before the limits forbid it to open files."""
+    if format == "MPO":
         data = pictures.encoded(
-            pictures.scene(), form, save_all=True, append_images=[pictures.scene()]
+            pictures.scene(), format, save_all=True, append_images=[pictures.scene()]
         )
-    elif moving and form != "JPEG":
-        data = pictures.animation(form)
+    elif animated and format != "JPEG":
+        data = pictures.animation(format)
     else:
-        exif = {} if form == "GIF" else {"exif": pictures.exif(orientation=6)}
-        data = pictures.encoded(pictures.scene("RGB"), form, **exif)
+        exif = {} if format == "GIF" else {"exif": pictures.exif(orientation=6)}
+        data = pictures.encoded(pictures.scene("RGB"), format, **exif)
     for max_bytes in (MAX_BYTES, 600):
         try:
-            described, encoded = codec.reencode(data, max_bytes=max_bytes)
+            properties, encoded = codec.reencode(data, max_bytes=max_bytes)
         except codec.ImageError as error:
             with pytest.raises(ImageError, match=str(error)):
                 reencode(data, max_bytes)
         else:
-            expected = imaging.ReencodedImage(data=encoded, **described)
+            expected = imaging.ReencodedImage(data=encoded, **properties)
             assert reencode(data, max_bytes) == expected
 
 
 @pytest.mark.parametrize("profile", [pictures.swapped_profile(), b"no profile"])
-def test_it_converts_colors(profile):
+def test_the_child_process_converts_colors(profile):
     data = pictures.encoded(pictures.scene(), "PNG", icc_profile=profile)
     _, encoded = codec.reencode(data, max_bytes=MAX_BYTES)
     assert reencode(data).data == encoded
 
 
-def test_the_reason_of_a_refusal_comes_back():
+def test_the_reason_of_a_refusal_is_passed_on():
     with pytest.raises(ImageError, match="Must be a PNG, JPEG, WebP or GIF image"):
         reencode(b"x")
 
 
 class TestLimits:
-    def test_cpu_time(self, codec_does):
-        codec_does("while True: pass", MAX_CPU_SECONDS=1)
+    def test_cpu_time(self, run_in_codec):
+        run_in_codec("while True: pass", MAX_CPU_SECONDS=1)
         with pytest.raises(ImageError, match="takes too long"):
             reencode()
 
-    def test_memory(self, codec_does):
-        codec_does("""
+    def test_memory(self, run_in_codec):
+        run_in_codec("""
             try:
                 print(len(bytearray(codec["MAX_MEMORY"])))
             except MemoryError:
@@ -89,8 +89,8 @@ class TestLimits:
         with pytest.raises(ImageError, match="refused"):
             reencode()
 
-    def test_memory_that_the_codec_asks_for(self, codec_does):
-        codec_does('codec["main"]()', MAX_MEMORY=120 * 2**20)
+    def test_memory_in_the_codec(self, run_in_codec):
+        run_in_codec('codec["main"]()', MAX_MEMORY=120 * 2**20)
         large = pictures.encoded(pictures.scene("RGB", (5000, 5000)), "PNG")
         with pytest.raises(ImageError, match="Cannot be decoded"):
             reencode(large)
@@ -98,8 +98,8 @@ class TestLimits:
     @pytest.mark.parametrize(
         "action", ["open('/etc/hostname')", "socket.socket()", "os.pipe()", "open('/tmp/x', 'w')"]
     )
-    def test_files_and_sockets(self, codec_does, action):
-        codec_does(f"""
+    def test_files_and_sockets(self, run_in_codec, action):
+        run_in_codec(f"""
             try:
                 {action}
             except OSError:
@@ -108,9 +108,9 @@ class TestLimits:
         with pytest.raises(ImageError, match="refused"):
             reencode()
 
-    def test_other_processes(self, codec_does):
-        codec_does("""
-            if os.getuid() == 0:  # whom the limit does not bind
+    def test_other_processes(self, run_in_codec):
+        run_in_codec("""
+            if os.getuid() == 0:  # the limit does not apply to root
                 os.setuid(65534)
             try:
                 os.fork()
@@ -120,20 +120,20 @@ class TestLimits:
         with pytest.raises(ImageError, match="refused"):
             reencode()
 
-    def test_wall_time(self, codec_does, monkeypatch):
+    def test_wall_time(self, run_in_codec, monkeypatch):
         monkeypatch.setattr(imaging, "MAX_SECONDS", 0.5)
-        codec_does("import time; time.sleep(60)")
+        run_in_codec("import time; time.sleep(60)")
         started = time.monotonic()
         with pytest.raises(BusyError):
             reencode()
         assert time.monotonic() - started < 10
 
-    def test_output(self, codec_does):
-        codec_does("while True: sys.stdout.write('x' * 10**6)")
+    def test_output_size(self, run_in_codec):
+        run_in_codec("while True: sys.stdout.write('x' * 10**6)")
         with pytest.raises(BusyError):
             reencode()
 
-    def test_it_inherits_nothing(self, codec_does, monkeypatch):
+    def test_environment_and_files_are_not_inherited(self, run_in_codec, monkeypatch):
         monkeypatch.setenv("POSTING_DATABASE_URL", "postgresql://secret")
         script = """
             import json, os
@@ -154,24 +154,24 @@ class TestLimits:
 
 class TestFailures:
     @pytest.mark.parametrize("code", ["os.kill(os.getpid(), 11)", "os.abort()"])
-    def test_a_crash_refuses_the_image(self, codec_does, code):
-        codec_does(code)
+    def test_a_crash_is_an_image_error(self, run_in_codec, code):
+        run_in_codec(code)
         with pytest.raises(ImageError, match="damaged"):
             reencode(b"x" * 2**20)
 
     @pytest.mark.parametrize("code", ["os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 15)"])
-    def test_a_kill_asks_to_try_again(self, codec_does, code):
-        """As by the kernel, when the machine has no more memory."""
-        codec_does(code)
+    def test_a_killed_codec_is_a_busy_error(self, run_in_codec, code):
+        """The kernel kills it when the machine is out of memory."""
+        run_in_codec(code)
         with pytest.raises(BusyError):
             reencode()
 
     @pytest.mark.parametrize("code", ["sys.exit(1)", "raise ValueError('no Pillow here')"])
-    def test_a_codec_that_fails_is_no_fault_of_the_image(self, codec_does, caplog, code):
-        codec_does(code)
+    def test_a_failing_codec_is_a_busy_error(self, run_in_codec, caplog, code):
+        run_in_codec(code)
         with pytest.raises(BusyError):
             reencode(b"x" * 2**20)
-        assert "ended with status 1" in caplog.text
+        assert "failed with status 1" in caplog.text
         assert ("no Pillow here" in caplog.text) == ("Pillow" in code)
 
     @pytest.mark.parametrize(
@@ -186,13 +186,13 @@ class TestFailures:
             '{"media_type": "image/png", "width": "x", "height": 1}',
         ],
     )
-    def test_output_that_describes_no_image(self, codec_does, output):
-        codec_does(f"print({output!r})")
+    def test_invalid_output_is_a_busy_error(self, run_in_codec, output):
+        run_in_codec(f"print({output!r})")
         with pytest.raises(BusyError):
             reencode()
 
-    def test_no_process_is_left_without_a_deadline(self, monkeypatch):
-        """When no thread can be started."""
+    def test_a_process_without_a_deadline_is_killed(self, monkeypatch):
+        """The deadline is lost if no thread can be started."""
         started = []
         popen = subprocess.Popen
         monkeypatch.setattr(
@@ -207,29 +207,29 @@ class TestFailures:
             reencode()
         assert started[0].returncode is not None
 
-    def test_a_process_that_does_not_start_asks_to_try_again(self, monkeypatch):
+    def test_a_codec_that_does_not_start_is_a_busy_error(self, monkeypatch):
         monkeypatch.setattr(imaging, "COMMAND", ("/does/not/exist",))
         with pytest.raises(BusyError):
             reencode()
 
-    def test_every_place_is_free_again(self, codec_does, monkeypatch):
-        codec_does("os.abort()")
-        for _ in range(imaging.MAX_WAITING + 1):
+    def test_failures_leave_the_queue_empty(self, run_in_codec, monkeypatch):
+        run_in_codec("os.abort()")
+        for _ in range(imaging.MAX_UPLOADS + 1):
             with pytest.raises(ImageError):
                 reencode()
         monkeypatch.undo()
         assert reencode(pictures.png()).media_type == "image/png"
 
 
-def test_waiting_for_a_turn_ends(monkeypatch):
+def test_the_wait_for_the_decoder_is_limited(monkeypatch):
     monkeypatch.setattr(imaging, "MAX_WAIT_SECONDS", 0.1)
-    with imaging._turn, pytest.raises(BusyError):
+    with imaging._decoder, pytest.raises(BusyError):
         reencode(pictures.png())
     assert reencode(pictures.png()).width == 48
 
 
-def test_one_image_is_decoded_at_a_time(codec_does):
-    codec_does('import time; time.sleep(0.3); print(\'{"error": "done"}\')')
+def test_one_image_is_decoded_at_a_time(run_in_codec):
+    run_in_codec('import time; time.sleep(0.3); print(\'{"error": "done"}\')')
 
     def send():
         with pytest.raises(ImageError, match="done"):

@@ -1,4 +1,4 @@
-"""Pictures, good and bad, made on the spot."""
+"""Images for tests, valid and malformed."""
 
 import struct
 import zlib
@@ -8,17 +8,19 @@ from PIL import Image, ImageCms, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 GPS = 0x8825
+MAKER = 0x010F
 ORIENTATION = 0x0112
+USER_COMMENT = 0x9286
 
 
-def encoded(image: Image.Image, form: str, **options: object) -> bytes:
+def encoded(image: Image.Image, format: str, **options: object) -> bytes:
     out = BytesIO()
-    image.save(out, form, **options)
+    image.save(out, format, **options)
     return out.getvalue()
 
 
 def scene(mode: str = "RGB", size: tuple[int, int] = (48, 32)) -> Image.Image:
-    """A picture whose corners differ, so that it shows how it was turned."""
+    """Return an image with different corners, which shows its orientation."""
     image = Image.new("RGBA", size, (240, 240, 240, 255))
     draw = ImageDraw.Draw(image)
     draw.rectangle((0, 0, size[0] // 3, size[1] // 3), fill=(200, 0, 0, 255))
@@ -31,31 +33,31 @@ def png(**options: object) -> bytes:
 
 
 def frames(count: int, mode: str = "P") -> list[Image.Image]:
-    """A square that wanders: the frames of an animation."""
-    made = []
+    """Return the frames of an animation of a moving square."""
+    images = []
     for number in range(count):
         frame = scene("RGB")
         ImageDraw.Draw(frame).rectangle((number * 4, 8, number * 4 + 8, 16), fill=(0, 160, 0))
-        made.append(frame.quantize(16) if mode == "P" else frame.convert(mode))
-    return made
+        images.append(frame.quantize(16) if mode == "P" else frame.convert(mode))
+    return images
 
 
-def animation(form: str, count: int = 5, mode: str = "P", **options: object) -> bytes:
+def animation(format: str, count: int = 5, mode: str = "P", **options: object) -> bytes:
     first, *rest = frames(count, mode)
     durations = [100 + 20 * number for number in range(count)]
     return encoded(
-        first, form, save_all=True, append_images=rest, duration=durations, loop=3, **options
+        first, format, save_all=True, append_images=rest, duration=durations, loop=3, **options
     )
 
 
-def exif(**tags: int) -> Image.Exif:
-    """EXIF as a telephone writes it: where the picture was taken, by what, and which way up."""
-    made = Image.Exif()
-    made[0x010F] = "A Telephone Maker"
-    made[0x9286] = "a secret comment"
-    made.get_ifd(GPS).update({1: "N", 2: (52.0, 5.0, 30.0), 3: "E", 4: (4.0, 18.0, 0.0)})
-    made[ORIENTATION] = tags.get("orientation", 1)
-    return made
+def exif(orientation: int = 1) -> Image.Exif:
+    """Return EXIF as phones write it: location, maker and orientation."""
+    exif = Image.Exif()
+    exif[MAKER] = "A Phone Maker"
+    exif[USER_COMMENT] = "a secret comment"
+    exif.get_ifd(GPS).update({1: "N", 2: (52.0, 5.0, 30.0), 3: "E", 4: (4.0, 18.0, 0.0)})
+    exif[ORIENTATION] = orientation
+    return exif
 
 
 def png_chunk(name: bytes, data: bytes) -> bytes:
@@ -63,16 +65,16 @@ def png_chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", checksum)
 
 
-def png_of(header: tuple[int, ...], rows: bytes, *chunks: tuple[bytes, bytes]) -> bytes:
-    """A PNG made by hand: width, height, bits a sample and colour type, and further chunks."""
-    described = struct.pack(">IIBBBBB", *header, 0, 0, 0)
-    parts = ((b"IHDR", described), *chunks, (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+def build_png(header: tuple[int, ...], rows: bytes, *chunks: tuple[bytes, bytes]) -> bytes:
+    """A PNG images by hand: width, height, bits a sample and colour type, and further chunks."""
+    ihdr = struct.pack(">IIBBBBB", *header, 0, 0, 0)
+    parts = ((b"IHDR", ihdr), *chunks, (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*part) for part in parts)
 
 
 def png_bomb(width: int, height: int) -> bytes:
-    """A few bytes that claim to be a picture of that size."""
-    return png_of((width, height, 8, 2), b"\0" * 1000)
+    """Return a few bytes that claim to be an image of that size."""
+    return build_png((width, height, 8, 2), b"\0" * 1000)
 
 
 def gif_bomb(width: int, height: int) -> bytes:
@@ -81,11 +83,11 @@ def gif_bomb(width: int, height: int) -> bytes:
     return bytes(still)
 
 
-def gif_that_grows(side: int) -> bytes:
-    """One pixel, and then another one far outside of it."""
+def growing_gif(side: int) -> bytes:
+    """Return a GIF of one pixel, whose second frame is a pixel far outside of the first."""
     file = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + bytes([0, 0, 0, 255, 0, 0])
-    for place, pixel in ((0, b"\x44\x01"), (side - 1, b"\x4c\x01")):
-        file += b"," + struct.pack("<HHHHB", place, place, 1, 1, 0) + b"\x02\x02" + pixel + b"\0"
+    for offset, pixel in ((0, b"\x44\x01"), (side - 1, b"\x4c\x01")):
+        file += b"," + struct.pack("<HHHHB", offset, offset, 1, 1, 0) + b"\x02\x02" + pixel + b"\0"
     return file + b";"
 
 
@@ -97,27 +99,27 @@ def png_texts(text: str) -> PngInfo:
 
 
 def swapped_profile() -> bytes:
-    """A colour profile in which what is written as green is meant as red, and the reverse."""
+    """Return a color profile that swaps red and green."""
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     count = int.from_bytes(profile[128:132], "big")
     entries = {
-        bytes(profile[place : place + 4]): place for place in range(132, 132 + 12 * count, 12)
+        bytes(profile[offset : offset + 4]): offset for offset in range(132, 132 + 12 * count, 12)
     }
     red, green = entries[b"rXYZ"], entries[b"gXYZ"]
     profile[red : red + 4], profile[green : green + 4] = b"gXYZ", b"rXYZ"
     return bytes(profile)
 
 
-def renumbered(jpeg: bytes) -> bytes:
-    """The same JPEG with its quantization tables 0 and 1 called 1 and 0."""
-    file, place = bytearray(jpeg), 2
-    while file[place + 1] != 0xDA:
-        length = struct.unpack(">H", file[place + 2 : place + 4])[0]
-        if file[place + 1] == 0xDB:
-            for table in range(place + 4, place + 2 + length, 65):
+def swap_quantization_tables(jpeg: bytes) -> bytes:
+    """Return the same JPEG with its quantization tables 0 and 1 numbered 1 and 0."""
+    file, offset = bytearray(jpeg), 2
+    while file[offset + 1] != 0xDA:
+        length = struct.unpack(">H", file[offset + 2 : offset + 4])[0]
+        if file[offset + 1] == 0xDB:
+            for table in range(offset + 4, offset + 2 + length, 65):
                 file[table] ^= 1
-        if file[place + 1] == 0xC0:
-            for component in range(file[place + 9]):
-                file[place + 12 + 3 * component] ^= 1
-        place += 2 + length
+        if file[offset + 1] == 0xC0:
+            for component in range(file[offset + 9]):
+                file[offset + 12 + 3 * component] ^= 1
+        offset += 2 + length
     return bytes(file)

@@ -1,8 +1,8 @@
-"""A machine of its own within this one: systemd on a copy of the root folder, without a network.
+"""A container on this machine: systemd on a copy of the root file system, without a network.
 
-The copy is an overlay: what is written goes to memory and is gone with the box. Removed from it is
-what an installation of Posting on this machine consists of, all sites of its nginx, and all
-clusters of its Postgres, which may be running and change below an overlay.
+The copy is an overlay whose changes are in memory and end with the container. Any installation of
+Posting, the sites of nginx and the clusters of Postgres are removed from the copy; a running
+cluster would change below the overlay.
 """
 
 import os
@@ -44,7 +44,7 @@ umount --lazy old
 exec env -i container=box PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     /lib/systemd/systemd --system --unit=basic.target
 """
-# pip finds the wheels here, since there is no network.
+# pip installs from this folder, because there is no network.
 ENVIRONMENT = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/root",
@@ -56,7 +56,7 @@ ENVIRONMENT = {
 
 
 class Box:
-    """A booted machine, in which commands are run as root; `/name` is a folder shared with it.
+    """A booted container that runs commands as root. Each folder in `shared` is mounted at `/name`.
 
     `leftovers` is a script that runs in the copy before an installation is removed from it.
     """
@@ -82,7 +82,7 @@ class Box:
         self._wait()
 
     def run(self, script: str, *, check: bool = True) -> str:
-        """Run a script; return what it prints. Error: AssertionError if it fails."""
+        """Run a script and return its output. Raises AssertionError if it fails."""
         [init] = self._children(self.process.pid)
         done = subprocess.run(
             ["nsenter", f"--target={init}", "--all", "--wdns=/", "sh", "-euc", script],
@@ -119,5 +119,5 @@ class Box:
 
 
 def can_boot() -> bool:
-    """Tell whether this machine can hold another."""
+    """Return whether this machine can run a container."""
     return os.getuid() == 0 and Path("/lib/systemd/systemd").exists()

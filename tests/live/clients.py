@@ -1,4 +1,4 @@
-"""Clients of a real server, and what they do at the same time."""
+"""Clients of a real server."""
 
 import os
 from threading import Barrier
@@ -8,30 +8,30 @@ import requests
 PASSWORD = "a long walk by the sea"
 
 
-def sized(usually, in_full):
-    """Return how often to do something: less, but for `make live`."""
-    return in_full if os.environ.get("LIVE") == "full" else usually
+def scaled(quick, full):
+    """Return `full` in `make live`, and else `quick`."""
+    return full if os.environ.get("LIVE") == "full" else quick
 
 
 def sign_in(url, username, client=None):
     client = client or requests.Session()
     credentials = {"username": username, "password": PASSWORD}
     client.post(f"{url}/signup", json=credentials, timeout=20)
-    answer = client.post(f"{url}/signin", json=credentials, timeout=20)
-    assert answer.status_code == 200, answer.text
-    client.user = answer.json()
+    response = client.post(f"{url}/signin", json=credentials, timeout=20)
+    assert response.status_code == 200, response.text
+    client.user = response.json()
     return client
 
 
-def copy_of(client):
-    """A client with the same session and connections of its own."""
+def clone(client):
+    """Return a client with the same session and its own connections."""
     other = requests.Session()
     other.cookies.update(client.cookies)
     return other
 
 
-def at_once(pool, actions):
-    """Run all actions, begun together; return their statuses."""
+def run_concurrently(pool, actions):
+    """Start all actions at the same time; return the status codes of their responses."""
     barrier = Barrier(len(actions))
 
     def run(action):

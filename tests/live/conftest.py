@@ -1,4 +1,4 @@
-"""A real gunicorn, as shipped, on a fresh database of the engine under test."""
+"""Fixtures with a real gunicorn, as shipped, on a new database."""
 
 import os
 import random
@@ -19,7 +19,7 @@ from pysqlite3 import dbapi2 as sqlite
 from tests.conftest import POSTGRES, upgrade
 from tests.helpers.assertions import sound
 from tests.live.load import Load
-from tests.live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, listening, needs
+from tests.live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, open_listener, require_programs
 
 SETTINGS = {
     "POSTING_SECRET_KEY": "only for live tests",
@@ -30,7 +30,7 @@ SETTINGS = {
 
 @dataclass
 class Server:
-    """A running server: where it answers, its process, its log, and if its database should too."""
+    """A running server; `database_answers` is false if the test stops the database."""
 
     url: str
     process: subprocess.Popen[bytes]
@@ -39,7 +39,7 @@ class Server:
 
 
 def free_port() -> int:
-    """Return a port below the ephemeral ones, which could connect to themselves."""
+    """Return a free port below the ephemeral range, in which a client could connect to itself."""
     while True:
         port = random.randint(20_000, 32_000)
         with socket.socket() as probe:
@@ -49,7 +49,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def fresh_url(empty_url: str) -> str:
-    """The URL of a database without any rows: one that migrates itself, or a Postgres one."""
+    """URL of a database without rows. An SQLite database has no tables before the server starts."""
     if POSTGRES:
         upgrade(empty_url)
     return empty_url
@@ -57,7 +57,7 @@ def fresh_url(empty_url: str) -> str:
 
 @pytest.fixture
 def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Start servers on the fresh database; none may log a traceback, or a locked database."""
+    """Start servers on the new database; they must not log a traceback or a locked database."""
     servers: list[Server] = []
 
     def serve(*wrapper: str, **environment: Any) -> Server:
@@ -89,14 +89,14 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
         server.process.wait(10)
         log = server.log.read_text()
         assert "Traceback" not in log, log
-        if server.database_answers:  # as one that is locked would not
+        if server.database_answers:
             assert "did not answer" not in log, log
 
 
 @pytest.fixture
 def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
-    """Start sites on the fresh database: nginx in front of a gunicorn, or of several machines'."""
-    needs("nginx", "openssl")
+    """Start sites on the new database: nginx in front of one gunicorn, or of several `hosts`."""
+    require_programs("nginx", "openssl")
     sites: list[Site] = []
 
     def start(hosts: int = 1, **environment: str) -> Site:
@@ -107,9 +107,9 @@ def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
             "POSTING_PROXY_HOPS": "1",
         }
         if hosts == 1:
-            listeners, upstreams = [listening(path := tmp_path / "sock")], [f"unix:{path}"]
+            listeners, upstreams = [open_listener(path := tmp_path / "sock")], [f"unix:{path}"]
         else:
-            listeners = [listening(("127.0.0.1", free_port())) for _ in range(hosts)]
+            listeners = [open_listener(("127.0.0.1", free_port())) for _ in range(hosts)]
             upstreams = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
         site = Site(
             Nginx(tmp_path, ports, *upstreams),
@@ -126,24 +126,24 @@ def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
 
 @pytest.fixture
 def url(serve: Callable[..., Server]) -> str:
-    """The URL of a server with four workers of four threads."""
+    """URL of a server with four workers of four threads."""
     return serve(WEB_CONCURRENCY="4", GUNICORN_CMD_ARGS="--threads 4").url
 
 
 @pytest.fixture
 def pool() -> Iterator[ThreadPoolExecutor]:
-    """Threads for as many clients as a test has."""
+    """A pool of threads, one for each client."""
     with ThreadPoolExecutor(16) as pool:
         yield pool
 
 
 @pytest.fixture
 def database(fresh_url: str) -> Iterator[sa.Connection]:
-    """A connection to the server's database; what it reads is as of now each time."""
+    """A connection to the server's database, in autocommit mode so that each read is current."""
     engine = (
         sa.create_engine(fresh_url.replace("postgresql:", "postgresql+psycopg:"))
         if POSTGRES
-        else sa.create_engine(fresh_url, module=sqlite)  # the service's own library
+        else sa.create_engine(fresh_url, module=sqlite)
     )
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         yield connection
@@ -151,25 +151,25 @@ def database(fresh_url: str) -> Iterator[sa.Connection]:
 
 
 @pytest.fixture
-def unharmed(database: sa.Connection, figure: Callable[[str], None]) -> Callable[..., None]:
-    """Assert that of what was acknowledged to a load nothing is lost, and nothing doubled."""
+def check_load(database: sa.Connection, figure: Callable[[str], None]) -> Callable[..., None]:
+    """Return a function that asserts that each acknowledged write of a load is stored once."""
 
-    def check(load: Load, done: str) -> None:
-        missing, doubled = load.missing_and_doubled(database)
-        shown = ", ".join(f"{n:,} times {name}" for name, n in sorted(load.answers.items()))
+    def check(load: Load, scenario: str) -> None:
+        lost, duplicated = load.lost_and_duplicated(database)
+        outcomes = ", ".join(f"{n:,} times {name}" for name, n in sorted(load.outcomes.items()))
         figure(
-            f"{done}: {len(load.acknowledged):,} writes acknowledged, {len(missing)} lost, "
-            f"{len(doubled)} doubled; {shown}; longest {load.longest:.1f} s"
+            f"{scenario}: {len(load.acknowledged):,} writes acknowledged, {len(lost)} lost, "
+            f"{len(duplicated)} duplicated; {outcomes}; slowest {load.longest:.1f} s"
         )
         assert len(load.acknowledged) > 10
-        assert (missing, doubled) == (set(), set())
+        assert (lost, duplicated) == (set(), set())
 
     return check
 
 
 @pytest.fixture
 def stays_sound(database: sa.Connection) -> Iterator[None]:
-    """Assert at the end that the server's database holds no orphan and no wrong count."""
+    """Assert after the test that the server's database is consistent."""
     yield
     sound(database)
     if not POSTGRES:

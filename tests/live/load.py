@@ -1,4 +1,4 @@
-"""Readers and writers that go on while something happens to the servers."""
+"""Clients that read and write continuously while something happens to the servers."""
 
 import secrets
 import time
@@ -11,24 +11,23 @@ from typing import Any
 import requests
 import sqlalchemy as sa
 
-PATIENCE = 30  # seconds
+TIMEOUT = 30  # seconds
 
 
 class Load:
-    """Clients of one user's, who write posts and read lists; each write is sent until it is done.
+    """Clients that write posts and read lists; a write is repeated until it is acknowledged.
 
-    `answers` counts what came back, by method and status or name of error. `lost` and `doubled` say
-    whether the database holds each acknowledged post once.
+    `outcomes` counts the responses by method and status, or the name of the exception.
     """
 
     def __init__(
         self, url: str, signed_in: requests.Session, *, writers: int = 8, readers: int = 0
     ) -> None:
         self.url, self.signed_in = url, signed_in
-        self.answers: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
         self.acknowledged: list[str] = []
         self.longest = 0.0
-        self._over = Event()
+        self._stop = Event()
         self._pool = ThreadPoolExecutor(writers + readers)
         self._roles = [self._write] * writers + [self._read] * readers
         self._running: list[Future[None]] = []
@@ -38,18 +37,18 @@ class Load:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._stop.set()
         self._pool.shutdown()
         for running in self._running:
             running.result()
 
     @property
     def failures(self) -> dict[str, int]:
-        """What was neither 200 nor 201."""
-        return {name: n for name, n in self.answers.items() if name not in {"GET 200", "POST 201"}}
+        """The outcomes other than 200 and 201."""
+        return {name: n for name, n in self.outcomes.items() if name not in {"GET 200", "POST 201"}}
 
-    def missing_and_doubled(self, connection: sa.Connection) -> tuple[set[str], set[str]]:
-        """Return which acknowledged posts are not in the database, and which are there twice."""
+    def lost_and_duplicated(self, connection: sa.Connection) -> tuple[set[str], set[str]]:
+        """Return the acknowledged posts that are not stored, and the posts stored twice."""
         stored = Counter(connection.execute(sa.text("SELECT title FROM posts")).scalars())
         return set(self.acknowledged) - set(stored), {title for title, n in stored.items() if n > 1}
 
@@ -62,45 +61,44 @@ class Load:
 
     def _write(self) -> None:
         with self._client() as client:
-            while not self._over.is_set():
+            while not self._stop.is_set():
                 title = secrets.token_hex(8)
-                deadline = time.monotonic() + PATIENCE
-                while not self._sent(client, title):
-                    assert time.monotonic() < deadline, self.answers
+                deadline = time.monotonic() + TIMEOUT
+                while not self._send_post(client, title):
+                    assert time.monotonic() < deadline, self.outcomes
                     time.sleep(0.02)
                 self.acknowledged.append(title)
 
-    def _sent(self, client: requests.Session, title: str) -> bool:
+    def _send_post(self, client: requests.Session, title: str) -> bool:
         body = {"title": title, "content": "x" * 500}
         headers = {"Idempotency-Key": title}
-        answered = self._ask(client.post, "/posts", json=body, headers=headers)
-        return answered == 201
+        return self._request(client.post, "/posts", json=body, headers=headers) == 201
 
     def _read(self) -> None:
         with self._client() as client:
             client.cookies.clear()
-            while not self._over.is_set():
-                self._ask(client.get, "/posts?limit=5")
-                time.sleep(0.01)  # or nginx's cache would leave the servers no time
+            while not self._stop.is_set():
+                self._request(client.get, "/posts?limit=5")
+                time.sleep(0.01)  # reads from nginx's cache would otherwise starve the servers
 
-    def _ask(self, ask: Callable[..., requests.Response], path: str, **body: Any) -> int:
-        began = time.monotonic()
+    def _request(self, send: Callable[..., requests.Response], path: str, **body: Any) -> int:
+        started = time.monotonic()
         try:
-            status = ask(self.url + path, timeout=PATIENCE, **body).status_code
+            status = send(self.url + path, timeout=TIMEOUT, **body).status_code
         except requests.RequestException as error:
             status = 0
             outcome = type(error).__name__
         else:
             outcome = str(status)
-        self.longest = max(self.longest, time.monotonic() - began)
-        self.answers[f"{ask.__name__.upper()} {outcome}"] += 1
+        self.longest = max(self.longest, time.monotonic() - started)
+        self.outcomes[f"{send.__name__.upper()} {outcome}"] += 1
         return status
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 30) -> float:
-    """Return how long it took until a condition held."""
-    began = time.monotonic()
+    """Wait until a condition is true; return the seconds it took."""
+    started = time.monotonic()
     while not condition():
-        assert time.monotonic() < began + seconds, "it took too long"
+        assert time.monotonic() < started + seconds, "the condition is still false"
         time.sleep(0.02)
-    return time.monotonic() - began
+    return time.monotonic() - started

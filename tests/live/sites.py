@@ -1,4 +1,4 @@
-"""A whole site: nginx with the shipped configuration in front of gunicorns with theirs."""
+"""A complete site: nginx in front of gunicorn, both with the shipped configuration."""
 
 import os
 import re
@@ -16,7 +16,7 @@ import requests
 
 ROOT = Path(__file__).parent.parent.parent
 GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py"]
-# Hands over a socket as systemd does: as file descriptor 3, for this very process.
+# Pass on a socket as systemd does: as file descriptor 3, for this process id.
 ACTIVATE = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -31,8 +31,8 @@ error_log {folder}/error.log;
 events {{ worker_connections 1024; }}
 http {{
     include /etc/nginx/mime.types;
-    log_format told '$msec $request_time $status $upstream_status $upstream_cache_status $request';
-    access_log {folder}/access.log told;
+    log_format test '$msec $request_time $status $upstream_status $upstream_cache_status $request';
+    access_log {folder}/access.log test;
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;
@@ -43,15 +43,15 @@ http {{
 """
 
 
-def needs(*programs: str) -> None:
-    """Skip a test that needs programs which are not here; where all is tested, they must be."""
+def require_programs(*programs: str) -> None:
+    """Skip the test if a program is missing, except in CI."""
     missing = [program for program in programs if not shutil.which(program)]
     if missing and "CI" not in os.environ:
         pytest.skip(f"needs {', '.join(missing)}")
 
 
 class Gunicorn:
-    """A gunicorn whose socket outlives it, as with systemd; it can be stopped and started again."""
+    """A gunicorn that can be restarted; its socket stays open, as with systemd."""
 
     def __init__(
         self, folder: Path, listener: socket.socket, app: str = "wsgi:app", **environment: str
@@ -90,13 +90,13 @@ class Gunicorn:
         self.process.wait(60)
 
     def kill(self) -> None:
-        """End it and its workers at once, as a loss of power would."""
+        """Kill gunicorn and its workers, as a power failure would."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(10)
 
 
 class Nginx:
-    """An nginx with the shipped site, under the name localhost and on free ports."""
+    """An nginx with the shipped site, for localhost and on free ports."""
 
     def __init__(self, folder: Path, ports: tuple[int, int], *upstreams: str) -> None:
         self.folder, (self.http, self.https) = folder, ports
@@ -110,7 +110,7 @@ class Nginx:
         self.process = subprocess.Popen([*command, "-g", "daemon off;"])
 
     def _site(self, upstreams: tuple[str, ...]) -> str:
-        """Return the shipped site with what operators change, and the ports that they do not."""
+        """Return the shipped site with the domain, the upstreams, paths and ports replaced."""
         site = (ROOT / "deploy" / "nginx.conf").read_text()
         servers = "\n".join(f"server {upstream};" for upstream in upstreams)
         for pattern, replacement in (
@@ -132,7 +132,7 @@ class Nginx:
 
 
 class Site:
-    """One nginx and its gunicorns, with clients that trust its certificate."""
+    """An nginx with its gunicorns; its clients trust the certificate."""
 
     def __init__(self, nginx: Nginx, gunicorns: list[Gunicorn]) -> None:
         self.nginx, self.gunicorns = nginx, gunicorns
@@ -140,7 +140,7 @@ class Site:
 
     def client(self) -> requests.Session:
         client = requests.Session()
-        client.trust_env = False  # which may name other certificates
+        client.trust_env = False  # it may set other certificates
         client.verify = str(self.nginx.certificate)
         return client
 
@@ -149,7 +149,7 @@ class Site:
             return client.get(self.url + path, timeout=20, **options)
 
     def wait(self) -> None:
-        """Return when it answers."""
+        """Wait until the site answers."""
         for _ in range(200):
             try:
                 if self.get("/readyz").ok:
@@ -160,7 +160,7 @@ class Site:
         raise AssertionError(self.gunicorns[0].log.read_text())
 
     def stop(self) -> None:
-        """Stop all; nothing may have logged a traceback."""
+        """Stop all processes, and check that no traceback was logged."""
         self.nginx.stop()
         for gunicorn in self.gunicorns:
             gunicorn.stop()
@@ -168,8 +168,8 @@ class Site:
             assert "Traceback" not in gunicorn.log.read_text(), gunicorn.log.read_text()
 
 
-def listening(address: Path | tuple[str, int]) -> socket.socket:
-    """Return a socket at a path, as `posting.socket` has systemd make it, or at a port."""
+def open_listener(address: Path | tuple[str, int]) -> socket.socket:
+    """Return a listening socket, at a path as in `posting.socket` or at a port."""
     is_path = isinstance(address, Path)
     listener = socket.socket(socket.AF_UNIX if is_path else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -14,10 +14,10 @@ from posting.db.engine import db
 from posting.db.models import Image, ImageData, Post
 from posting.db.types import new_id, now
 from tests.conftest import empty_database, upgrade
-from tests.live.clients import sized
+from tests.live.clients import scaled
 from tests.live.conftest import ROOT
 
-POSTS = sized(10_000, 100_000)
+POSTS = scaled(10_000, 100_000)
 LARGE_IMAGES = 20
 MAX_MEMORY = 200  # MiB; a third of it is Python with its imports
 # Measured in the child: the peak that wait() reports includes the memory of the forking parent.

@@ -15,7 +15,7 @@ from pysqlite3 import dbapi2 as sqlite
 
 from tests.conftest import POSTGRES
 from tests.helpers.assertions import sound
-from tests.live.clients import copy_of, sign_in, sized
+from tests.live.clients import clone, scaled, sign_in
 from tests.live.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_dump and pg_restore")
@@ -73,7 +73,7 @@ class Writers:
 def database(fresh_url):
     """The database file of the server, with rows in it."""
     file = Path(fresh_url.removeprefix("sqlite:///"))
-    flask("demo", "--posts", sized(200, 150_000), "--images", sized(20, 3000), database=file)
+    flask("demo", "--posts", scaled(200, 150_000), "--images", scaled(20, 3000), database=file)
     return file
 
 
@@ -90,7 +90,7 @@ def writing(pool, url):
     @contextmanager
     def writing():
         writers, finished = Writers(), Event()
-        running = [pool.submit(writers.write_until, finished, copy_of(ada), url) for _ in range(4)]
+        running = [pool.submit(writers.write_until, finished, clone(ada), url) for _ in range(4)]
         try:
             writers.wait_for_more()
             yield writers

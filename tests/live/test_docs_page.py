@@ -1,4 +1,4 @@
-"""The docs page in a real browser: no policy is broken, and what it shows can be tried out."""
+"""The docs page in a real browser, with its "Try it out" forms."""
 
 import os
 import shutil
@@ -23,8 +23,8 @@ CHROMIUM = [
     "--disable-sync",
     "--window-size=1200,2400",
 ]
-# Opens an operation, fills in its path and its body (a text, or a file as base64), executes it, and
-# returns the status that the page shows, the answer's text, and the width of the answer's picture.
+# Open an operation, fill in its path and its body (text, or a file as base64), execute it, and
+# return the status that the page shows, the text of the response, and the width of its image.
 TRY_OUT = """
 const [operation, id, body, file, done] = arguments;
 const section = () => document.querySelector(`[id$="-${operation}"]`);
@@ -47,10 +47,10 @@ const upload = (element, name) => {
   element.files = files.files;
   element.dispatchEvent(new Event("change", { bubbles: true }));
 };
-const answer = (cell) => {
-  const picture = shown(".live-responses-table img");
+const finish = (cell) => {
+  const image = shown(".live-responses-table img");
   const text = shown(".live-responses-table .highlight-code");
-  done([cell.innerText.trim(), text?.innerText, picture?.naturalWidth]);
+  done([cell.innerText.trim(), text?.innerText, image?.naturalWidth]);
 };
 until(() => shown(".opblock-summary-control"), (summary) => {
   summary.click();
@@ -59,12 +59,12 @@ until(() => shown(".opblock-summary-control"), (summary) => {
     until(() => shown(".execute"), (execute) => {
       if (id) fill(shown("tr[data-param-name=id] input"), id);
       if (body) fill(shown("textarea.body-param__text"), body);
-      if (file) upload(shown("input[type=file]"), "a picture");
+      if (file) upload(shown("input[type=file]"), "image");
       setTimeout(() => {
         execute.click();
         const status = ".live-responses-table tbody td.response-col_status";
-        until(() => shown(status), (cell) => setTimeout(answer, 200, cell));
-      }, 500); // the page takes note of what is written a moment later
+        until(() => shown(status), (cell) => setTimeout(finish, 200, cell));
+      }, 500); // the page processes input with a delay
     });
   });
 });
@@ -72,7 +72,7 @@ until(() => shown(".opblock-summary-control"), (summary) => {
 
 
 class Browser:
-    """Headless Chromium, spoken to in the WebDriver protocol (W3C)."""
+    """Headless Chromium, driven by the WebDriver protocol (W3C)."""
 
     def __init__(self, driver_url, profile):
         options = {"args": [*CHROMIUM, f"--user-data-dir={profile}"]}
@@ -83,9 +83,9 @@ class Browser:
         self._post("/timeouts", script=20_000)
 
     def _post(self, command, **body):
-        answer = requests.post(self.url + command, json=body, timeout=60).json()["value"]
-        assert not (isinstance(answer, dict) and "error" in answer), answer
-        return answer
+        value = requests.post(self.url + command, json=body, timeout=60).json()["value"]
+        assert not (isinstance(value, dict) and "error" in value), value
+        return value
 
     def open(self, url):
         self._post("/url", url=url)
@@ -104,7 +104,7 @@ class Browser:
 @pytest.fixture
 def browser(tmp_path):
     if not shutil.which("chromedriver") and "CI" not in os.environ:
-        pytest.skip("the docs page needs chromedriver")
+        pytest.skip("needs chromedriver")
     port = free_port()
     driver = subprocess.Popen(
         ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -123,23 +123,23 @@ def browser(tmp_path):
     driver.wait(10)
 
 
-def test_on_the_docs_page_one_signs_up_and_in_posts_and_shows_a_picture(serve, browser):
+def test_sign_up_sign_in_post_and_upload_on_the_docs_page(serve, browser):
     url = serve().url
     browser.open(f"{url}/docs")
     ada = '{"username": "ada", "password": "a long walk by the sea"}'
 
     assert browser.try_out("sign_up", ada)[0].startswith("201")
     assert browser.try_out("sign_in", ada)[0].startswith("200")
-    status, shown, _ = browser.try_out("get_me")
+    status, text, _ = browser.try_out("get_me")
     assert status.startswith("200")
-    assert '"username": "ada"' in shown
-    status, shown, _ = browser.try_out("create_post", '{"title": "Hello", "content": "World"}')
+    assert '"username": "ada"' in text
+    status, text, _ = browser.try_out("create_post", '{"title": "Hello", "content": "World"}')
     assert status.startswith("201")
-    assert '"title": "Hello"' in shown
+    assert '"title": "Hello"' in text
 
     [post] = requests.get(f"{url}/posts", timeout=20).json()
-    status, shown, _ = browser.try_out("create_image", id=post["id"], file=pictures.png())
-    assert status.startswith("201"), shown
+    status, text, _ = browser.try_out("create_image", id=post["id"], file=pictures.png())
+    assert status.startswith("201"), text
     [image] = requests.get(f"{url}/posts/{post['id']}", timeout=20).json()["images"]
     assert (image["width"], image["height"]) == (48, 32)
     status, _, width = browser.try_out("get_image", id=image["id"])

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.live.clients import PASSWORD, at_once, copy_of, sign_in
+from tests.live.clients import PASSWORD, clone, run_concurrently, sign_in
 
 
 @pytest.fixture
@@ -18,11 +18,11 @@ def url(serve):
 
 
 def repeat(pool, actions, rounds):
-    return sum((Counter(at_once(pool, actions)) for _ in range(rounds)), Counter())
+    return sum((Counter(run_concurrently(pool, actions)) for _ in range(rounds)), Counter())
 
 
 def test_so_many_posts_and_no_more(url, pool, answers):
-    clients = [copy_of(client) for client in [sign_in(url, "ada")] * 16]
+    clients = [clone(client) for client in [sign_in(url, "ada")] * 16]
     body = {"title": "x", "content": "x"}
     writes = [lambda c=client: c.post(f"{url}/posts", json=body, timeout=20) for client in clients]
     answers += repeat(pool, writes, 4)

@@ -1,4 +1,4 @@
-"""The package as others install it: a wheel in a virtual environment of its own."""
+"""The package, installed from a wheel in a virtual environment."""
 
 import os
 import shutil
@@ -15,13 +15,13 @@ from tests.conftest import POSTGRES
 from tests.live.conftest import free_port
 from tests.live.sites import ROOT
 
-pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="keeps its data in files")
+pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="uses SQLite files")
 ADA = {"username": "ada", "password": "a long walk by the sea"}
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """A virtual environment with the wheel, that sees what is installed in this one."""
+    """A virtual environment with the wheel and the packages of this environment."""
     folder = tmp_path_factory.mktemp("package")
     code, wheels, environment = folder / "code", folder / "wheels", folder / "environment"
     code.mkdir()
@@ -42,9 +42,9 @@ def environment(tmp_path_factory):
 
 @pytest.fixture
 def start(environment, tmp_path):
-    """Start Python in an empty folder, with the umask that most systems have."""
-    ours = ("POSTING_", "PYTHONPATH", "FLASK_SKIP_DOTENV")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    """Return a function that starts Python in an empty folder, with the usual umask."""
+    excluded = ("POSTING_", "PYTHONPATH", "FLASK_SKIP_DOTENV")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(excluded)}
 
     def start(*arguments):
         return subprocess.Popen(
@@ -76,7 +76,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize("app", ["posting", "posting.wsgi"])
-def test_data_is_in_the_working_directory_for_its_owner_alone(run, environment, tmp_path, app):
+def test_data_is_in_the_working_directory_and_private(run, environment, tmp_path, app):
     before = files(environment)
     run("-m", "flask", "--app", app, "db", "upgrade")
     data = tmp_path / "instance"
@@ -85,7 +85,7 @@ def test_data_is_in_the_working_directory_for_its_owner_alone(run, environment, 
     assert files(environment) == before
 
 
-def test_it_serves_the_settings_of_the_folder(start, run, tmp_path):
+def test_the_server_reads_the_settings_of_the_folder(start, run, tmp_path):
     port = free_port()
     (tmp_path / ".env").write_text("POSTING_DATABASE_URL=sqlite:///own.db\n")
     address = ("--bind", f"127.0.0.1:{port}")
@@ -100,8 +100,8 @@ def test_it_serves_the_settings_of_the_folder(start, run, tmp_path):
             else:
                 break
         assert signed_up.status_code == 201
-        told = run("-m", "flask", "--app", "posting.wsgi", "users", "promote", "ada")
-        assert told == "ada is a moderator now.\n"
+        output = run("-m", "flask", "--app", "posting.wsgi", "users", "promote", "ada")
+        assert output == "ada is a moderator now.\n"
         data = list((tmp_path / "instance").iterdir())
         assert {path.name for path in data} >= {"own.db", "own.db-wal", "own.db-shm"}
         assert {stat.S_IMODE(path.stat().st_mode) for path in data} == {0o600}
@@ -110,12 +110,12 @@ def test_it_serves_the_settings_of_the_folder(start, run, tmp_path):
         server.communicate(timeout=30)
 
 
-def test_it_is_typed_and_has_a_name_that_is_free(run):
+def test_the_package_is_typed_and_has_the_name_of_the_distribution(run):
     code = (
         "import importlib.metadata, importlib.resources;"
         "print(importlib.metadata.metadata('community-posting')['Name']);"
         "print(importlib.resources.files('posting').joinpath('py.typed').is_file())"
     )
     assert run("-c", code).split() == ["community-posting", "True"]
-    here = f"{sysconfig.get_path('purelib', 'venv', {'base': '/'})}".lstrip("/")
-    assert here in run("-c", "import posting; print(posting.__file__)")
+    packages = f"{sysconfig.get_path('purelib', 'venv', {'base': '/'})}".lstrip("/")
+    assert packages in run("-c", "import posting; print(posting.__file__)")

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tests.conftest import POSTGRES, upgrade
-from tests.live.clients import sign_in, sized
+from tests.live.clients import scaled, sign_in
 from tests.live.conftest import free_port
 from tests.live.load import Load, wait_until
 
@@ -58,8 +58,8 @@ def fresh_url(postgres):
     return postgres.url
 
 
-def test_restarts_are_only_503s_and_soon_over(start_site, postgres, unharmed, database):
-    rounds = sized(3, 10)
+def test_restarts_are_only_503s_and_soon_over(start_site, postgres, check_load, database):
+    rounds = scaled(3, 10)
     site = start_site(WEB_CONCURRENCY="2")
     ada = sign_in(site.url, "ada", site.client())
     took = []
@@ -75,6 +75,8 @@ def test_restarts_are_only_503s_and_soon_over(start_site, postgres, unharmed, da
             len(load.acknowledged),
         )
     database.invalidate()
-    unharmed(load, f"{rounds} restarts of Postgres, writing again after {max(took):.2f} s at most")
+    check_load(
+        load, f"{rounds} restarts of Postgres, writing again after {max(took):.2f} s at most"
+    )
     assert set(load.failures) <= {"POST 503"}
     assert max(took) < 2

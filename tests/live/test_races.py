@@ -1,4 +1,4 @@
-"""Clients that do the same thing at once, against a real server: nothing is lost, nobody fails."""
+"""Concurrent requests to a real server: no update is lost and no request fails."""
 
 from collections import Counter
 from threading import local
@@ -6,28 +6,28 @@ from threading import local
 import pytest
 import requests
 
-from tests.live.clients import PASSWORD, at_once, copy_of, sign_in, sized
+from tests.live.clients import PASSWORD, clone, run_concurrently, scaled, sign_in
 
 
-def test_eight_sign_ups_for_one_name_make_one_user(url, pool, answers):
-    for number in range(sized(20, 200)):
+def test_eight_sign_ups_with_one_username_create_one_user(url, pool, answers):
+    for number in range(scaled(20, 200)):
         body = {"username": f"Racer-{number}", "password": PASSWORD}
         sign_up = lambda: requests.post(f"{url}/signup", json=body, timeout=20)  # noqa: B023, E731
-        statuses = Counter(at_once(pool, [sign_up] * 8))
+        statuses = Counter(run_concurrently(pool, [sign_up] * 8))
         assert statuses == {201: 1, 409: 7}
         answers += statuses
 
 
-def test_no_guarded_edit_is_lost(url, pool, answers):
+def test_no_edit_with_if_match_is_lost(url, pool, answers):
     alice = sign_in(url, "alice")
     post = alice.post(f"{url}/posts", json={"title": "0", "content": "x"}, timeout=20).json()
     path = f"{url}/posts/{post['id']}"
     thread = local()
 
     def count_up(_):
-        """Add one to the number in the title, reading again whenever somebody was faster."""
+        """Add one to the number in the title; after a 412, read and try again."""
         if not hasattr(thread, "client"):
-            thread.client = copy_of(alice)
+            thread.client = clone(alice)
         tries = Counter()
         while not tries[200]:
             read = thread.client.get(path, timeout=20)
@@ -41,16 +41,16 @@ def test_no_guarded_edit_is_lost(url, pool, answers):
             assert set(tries) <= {200, 412}, edit.text
         return tries
 
-    edits = sized(200, 2000)
+    edits = scaled(200, 2000)
     for tries in pool.map(count_up, range(edits)):
         answers += tries
     assert alice.get(path, timeout=20).json()["title"] == str(edits) == str(answers[200])
 
 
 @pytest.mark.parametrize("content", ["keep", "delete"])
-def test_an_account_goes_while_its_owner_posts(url, pool, answers, content):
+def test_an_account_is_deleted_while_its_owner_posts(url, pool, answers, content):
     alice = sign_in(url, "alice")
-    clients = [copy_of(alice) for _ in range(8)]
+    clients = [clone(alice) for _ in range(8)]
 
     def write(client):
         return lambda: client.post(f"{url}/posts", json={"title": "x", "content": "x"}, timeout=20)
@@ -60,9 +60,9 @@ def test_an_account_goes_while_its_owner_posts(url, pool, answers, content):
         return alice.delete(path, timeout=20)
 
     for _ in range(3):
-        answers.update(at_once(pool, [write(client) for client in clients]))
+        answers.update(run_concurrently(pool, [write(client) for client in clients]))
     assert set(answers) == {201}
-    *posted, deleted = at_once(pool, [*map(write, clients[:7]), delete])
+    *posted, deleted = run_concurrently(pool, [*map(write, clients[:7]), delete])
     assert deleted == 204
     assert set(posted) <= {201, 401}
     answers.update([*posted, deleted])
@@ -71,10 +71,10 @@ def test_an_account_goes_while_its_owner_posts(url, pool, answers, content):
     assert len(left) == (24 + posted.count(201) if content == "keep" else 0)
 
 
-def test_a_post_goes_while_it_is_edited(url, pool, answers):
+def test_a_post_is_deleted_while_it_is_edited(url, pool, answers):
     alice = sign_in(url, "alice")
-    clients = [copy_of(alice) for _ in range(8)]
-    for _ in range(sized(10, 100)):
+    clients = [clone(alice) for _ in range(8)]
+    for _ in range(scaled(10, 100)):
         post = alice.post(f"{url}/posts", json={"title": "x", "content": "x"}, timeout=20).json()
         path = f"{url}/posts/{post['id']}"
         edits = [
@@ -85,36 +85,36 @@ def test_a_post_goes_while_it_is_edited(url, pool, answers):
             lambda client=client: client.delete(path, timeout=20)  # noqa: B023
             for client in clients[6:]
         ]
-        statuses = at_once(pool, edits + deletions)
+        statuses = run_concurrently(pool, edits + deletions)
         assert sorted(statuses[6:]) == [204, 404]
         assert set(statuses[:6]) <= {200, 404}
         answers.update(statuses)
 
 
-def test_two_deletions_of_an_account_are_one(url, pool, answers):
-    for number in range(sized(5, 50)):
+def test_an_account_is_deleted_only_once(url, pool, answers):
+    for number in range(scaled(5, 50)):
         alice = sign_in(url, f"alice-{number}")
         path = f"{url}/users/{alice.user['id']}"
         deletions = [
             lambda client=client: client.delete(path, timeout=20)  # noqa: B023
-            for client in (copy_of(alice), copy_of(alice))
+            for client in (clone(alice), clone(alice))
         ]
-        statuses = at_once(pool, deletions)
+        statuses = run_concurrently(pool, deletions)
         assert sorted(statuses) == [204, 401]
         answers.update(statuses)
 
 
-def test_a_password_changes_while_other_sessions_are_used(url, pool, answers):
-    for number in range(sized(5, 50)):
+def test_a_password_is_changed_while_other_sessions_are_used(url, pool, answers):
+    for number in range(scaled(5, 50)):
         alice, elsewhere = sign_in(url, f"alice-{number}"), sign_in(url, f"alice-{number}")
         change = {"password": "another walk by the sea", "current_password": PASSWORD}
         path = f"{url}/users/{alice.user['id']}"
         uses = [
             lambda client=client: client.patch(path, json={"bio": "x"}, timeout=20)  # noqa: B023
-            for client in [copy_of(elsewhere) for _ in range(7)]
+            for client in [clone(elsewhere) for _ in range(7)]
         ]
         changing = lambda: alice.patch(path, json=change, timeout=20)  # noqa: B023, E731
-        *used, changed = at_once(pool, [*uses, changing])
+        *used, changed = run_concurrently(pool, [*uses, changing])
         assert changed == 200
         assert set(used) <= {200, 401}
         assert elsewhere.get(f"{url}/users/me", timeout=20).status_code == 401

@@ -5,7 +5,7 @@ from threading import Event
 
 import requests
 
-from tests.live.clients import copy_of, sign_in, sized
+from tests.live.clients import clone, scaled, sign_in
 
 
 def test_nobody_reads_anything_stale(url, pool, figure):
@@ -16,7 +16,7 @@ def test_nobody_reads_anything_stale(url, pool, figure):
 
     def write():
         """Count up in a title, by one worker or another."""
-        with copy_of(ada) as client:
+        with clone(ada) as client:
             for number in count(1):
                 answer = client.patch(path, json={"title": str(number)}, timeout=20)
                 assert answer.status_code == 200, answer.text
@@ -38,7 +38,7 @@ def test_nobody_reads_anything_stale(url, pool, figure):
         return stale
 
     writing = pool.submit(write)
-    reads = sized(4000, 100_000)
+    reads = scaled(4000, 100_000)
     try:
         stale = sum(pool.map(read, [reads // 8] * 8))
     finally:

@@ -1,4 +1,4 @@
-"""The server and `flask`, started as documented in a copy of the checkout with its own `.env`."""
+"""The server and `flask`, started as documented in a copy of the checkout with an `.env` file."""
 
 import json
 import os
@@ -22,7 +22,7 @@ ADA = {"username": "ada", "password": "a long walk by the sea"}
 
 
 class Checkout:
-    """A copy of what is served, whose settings are those of its `.env`."""
+    """A copy of the checkout that reads its settings from its `.env` file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Checkout:
         )
 
     def run(self, *command, **environment):
-        """Run a command to its end; return its exit code and what it prints."""
+        """Run a command; return its exit code, stdout and stderr."""
         process = self.popen(*command, **environment)
         try:
             output, errors = process.communicate(timeout=30)
@@ -59,7 +59,7 @@ class Checkout:
 
     @contextmanager
     def serving(self, *command, **environment):
-        """Yield the address that a server prints when it is ready."""
+        """Start a server; yield the address that it prints when it is ready."""
         process = self.popen(*command, **environment)
         deadline = Timer(30, process.kill)
         deadline.start()
@@ -83,7 +83,7 @@ def checkout(tmp_path):
 
 @pytest.fixture
 def database(checkout, empty_url):
-    """The URL of an empty database, which `.env` names."""
+    """URL of an empty database, which is set in `.env`."""
     checkout.settings(POSTING_DATABASE_URL=empty_url)
     if POSTGRES:
         upgrade(empty_url)
@@ -103,7 +103,7 @@ def test_the_server_and_flask_read_the_same_file(checkout, database, command):
         assert (code, output) == (0, "ada is a moderator now.\n")
 
 
-def test_the_environment_wins_over_the_file(checkout, database):
+def test_the_environment_overrides_the_file(checkout, database):
     checkout.settings(PORT="9", BIND="192.0.2.1")
     port = str(free_port())
     with checkout.serving(*SERVE, PORT=port, BIND="127.0.0.2") as url:
@@ -111,7 +111,7 @@ def test_the_environment_wins_over_the_file(checkout, database):
         assert requests.get(f"{url}/readyz", timeout=9).status_code == 200
 
 
-def test_no_address_is_printed_for_a_socket(checkout, database):
+def test_no_address_is_printed_for_a_unix_socket(checkout, database):
     path = checkout.folder / "sock"
     process = checkout.popen(*SERVE, BIND=f"unix:{path}")
     log = iter(process.stderr.readline, "")
@@ -120,7 +120,7 @@ def test_no_address_is_printed_for_a_socket(checkout, database):
     assert process.communicate(timeout=30)[0] == ""
 
 
-def test_an_app_of_a_test_reads_no_file(checkout):
+def test_create_app_does_not_read_the_file(checkout):
     checkout.settings(POSTING_PASSWORD_MIN="15")
     code = (
         "from posting import create_app;"
@@ -147,12 +147,12 @@ def test_an_app_of_a_test_reads_no_file(checkout):
         (
             "POSTING_DATABASE_URL",
             "sqlite://",
-            "names an in-memory database, and each worker would have a separate one. "
+            "is an in-memory database, and each worker would have its own. "
             "Use a file: sqlite:///posting.db",
         ),
     ],
 )
-def test_a_wrong_setting_stops_the_server_with_one_line(checkout, name, value, rule, where):
+def test_an_invalid_setting_stops_the_server_with_one_line(checkout, name, value, rule, where):
     environment = {name: value} if where == "in the environment" else {}
     if not environment:
         checkout.settings(**{name: value})
@@ -161,14 +161,14 @@ def test_a_wrong_setting_stops_the_server_with_one_line(checkout, name, value, r
     assert (line, code, output) == ([f"posting: {name} {rule}"], 3, "")
 
 
-def test_a_command_may_have_a_database_in_memory(checkout):
+def test_a_command_may_use_an_in_memory_database(checkout):
     checkout.settings(POSTING_DATABASE_URL="sqlite://")
     code, output, _ = checkout.run(".venv/bin/flask", "openapi", "print")
     assert code == 0
     assert json.loads(output)["info"]["title"] == "Posting"
 
 
-def test_an_empty_number_is_the_default(checkout, database):
+def test_an_empty_number_means_the_default(checkout, database):
     empty = {"PORT": str(free_port()), "WEB_CONCURRENCY": "", "MAX_REQUESTS": ""}
     with checkout.serving(*SERVE, **empty) as url:
         assert requests.get(f"{url}/readyz", timeout=9).status_code == 200
@@ -194,7 +194,7 @@ def test_flask_run_logs_a_request_once(checkout, database, debug):
     assert routes == ["/posts", "none", "/docs/{filename}"]
 
 
-def test_a_file_that_cannot_be_read_stops_the_server(checkout):
+def test_an_unreadable_file_stops_the_server(checkout):
     file = checkout.folder / ".env"
     file.write_bytes(b"POSTING_PUBLIC_URL=https://\xff\n")
     code, output, errors = checkout.run(*SERVE)

@@ -1,4 +1,4 @@
-"""Several processes that start at once."""
+"""Several processes that start at the same time."""
 
 import os
 import stat
@@ -15,8 +15,8 @@ START = "import sys; sys.stdin.read(1); import posting; posting.create_app()"
 ROUNDS = 8
 
 
-def at_once(count, folder, **environment):
-    """Start `count` processes, let them go at the same moment, and return how each ended."""
+def start_together(count, folder, **environment):
+    """Start `count` processes together; return the stderr and exit code of each."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", START],
@@ -34,23 +34,23 @@ def at_once(count, folder, **environment):
     return [(process.communicate()[1], process.returncode) for process in processes]
 
 
-@pytest.mark.skipif(bool(POSTGRES), reason="Postgres is upgraded by hand")
-def test_four_processes_migrate_one_new_sqlite_database(tmp_path):
+@pytest.mark.skipif(bool(POSTGRES), reason="a Postgres database is not migrated at start-up")
+def test_four_processes_migrate_a_new_sqlite_database_once(tmp_path):
     for number in range(ROUNDS):
         url = f"sqlite:///{tmp_path / f'{number}.db'}"
-        ends = at_once(4, tmp_path, POSTING_DATABASE_URL=url, POSTING_SECRET_KEY="x" * 32)
-        assert [code for _, code in ends] == [0] * 4, ends
-        upgrades = [log for log, _ in ends if "Running upgrade" in log]
-        assert len(upgrades) == 1, ends
+        results = start_together(4, tmp_path, POSTING_DATABASE_URL=url, POSTING_SECRET_KEY="x" * 32)
+        assert [code for _, code in results] == [0] * 4, results
+        upgrades = [log for log, _ in results if "Running upgrade" in log]
+        assert len(upgrades) == 1, results
 
 
-def test_four_workers_serve(serve):
+def test_four_workers_start(serve):
     server = serve(WEB_CONCURRENCY="4")
     for _ in range(20):
         assert requests.get(f"{server.url}/posts", timeout=5).json() == []
 
 
-def test_processes_that_race_for_the_secret_key_get_the_same(tmp_path):
+def test_concurrent_processes_get_the_same_secret_key(tmp_path):
     code = (
         "import sys, pathlib; sys.stdin.read(1); from posting import secret_key; "
         f"print(secret_key._made_once(pathlib.Path({str(tmp_path)!r}) / 'secret_key'))"

@@ -74,7 +74,7 @@ def test_limits_and_cursors_are_shared(site, hosts):
     assert len(second) == 4
 
 
-def test_a_host_that_dies_fails_no_read(start_site, unharmed):
+def test_a_host_that_dies_fails_no_read(start_site, check_load):
     site = start_site(hosts=2, WEB_CONCURRENCY="2")
     ada = sign_in(site.url, "ada", site.client())
     dying = site.gunicorns[1]
@@ -84,11 +84,11 @@ def test_a_host_that_dies_fails_no_read(start_site, unharmed):
         dying.listener.close()
         survived = len(load.acknowledged)
         wait_until(lambda: len(load.acknowledged) > survived + 50)
-    unharmed(load, "one of two hosts killed under load")
+    check_load(load, "one of two hosts killed under load")
     assert set(load.failures) <= {"POST 502", "POST ChunkedEncodingError"}
 
 
-def test_the_old_version_serves_while_the_next_migrates(start_site, tmp_path, unharmed):
+def test_the_old_version_serves_while_the_next_migrates(start_site, tmp_path, check_load):
     """And then each host is restarted with the new code."""
     site = start_site(hosts=2, WEB_CONCURRENCY="2")
     ada = sign_in(site.url, "ada", site.client())
@@ -107,7 +107,7 @@ def test_the_old_version_serves_while_the_next_migrates(start_site, tmp_path, un
         restarted = len(load.acknowledged)
         wait_until(lambda: len(load.acknowledged) > restarted + 50)
         assert site.get("/readyz").status_code == 200
-    unharmed(load, "migrated and restarted under load")
+    check_load(load, "migrated and restarted under load")
     assert load.failures == {}
 
 

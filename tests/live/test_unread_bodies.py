@@ -1,4 +1,4 @@
-"""Answers that come before the body is read: no client and no proxy sees a reset."""
+"""Responses that are sent before the body is read do not reset the connection."""
 
 import json
 from collections import Counter
@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.live.clients import sign_in, sized
+from tests.live.clients import scaled, sign_in
 
 BODY = json.dumps({"title": "x", "content": "x" * 90_000}).encode()
 JSON = {"Content-Type": "application/json"}
-ELSEWHERE = JSON | {"Sec-Fetch-Site": "cross-site"}
-TIMES = sized(25, 100)  # for each kind of request
+CROSS_SITE = JSON | {"Sec-Fetch-Site": "cross-site"}
+TIMES = scaled(25, 100)  # for each kind of request
 TOO_LARGE = b" " * 3_000_000
 
 
@@ -25,28 +25,28 @@ def server(serve):
 
 @pytest.fixture
 def send_all(figure):
-    """Send requests of all kinds in turn, and compare the statuses that come back."""
+    """Return a function that sends all kinds of requests in turn and checks the statuses."""
 
     def send_all(send, client):
         cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
         kinds = [
             ("POST", "/posts", JSON, BODY, 401),
-            ("POST", "/posts", ELSEWHERE, BODY, 403),
+            ("POST", "/posts", CROSS_SITE, BODY, 403),
             ("POST", "/nothing", JSON, BODY, 404),
             ("PUT", "/posts", JSON, BODY, 405),
             ("POST", "/posts", JSON | {"Cookie": cookies}, TOO_LARGE, 413),
         ]
-        answers = Counter()
+        statuses = Counter()
         for _ in range(TIMES):
             for *request, _ in kinds:
-                answers[send(*request)] += 1
-        figure(", ".join(f"{n:,} times {status}" for status, n in sorted(answers.items())))
-        assert answers == {status: TIMES for *_, status in kinds}
+                statuses[send(*request)] += 1
+        figure(", ".join(f"{n:,} times {status}" for status, n in sorted(statuses.items())))
+        assert statuses == {status: TIMES for *_, status in kinds}
 
     return send_all
 
 
-def test_none_through_nginx(start_site, send_all):
+def test_through_nginx(start_site, send_all):
     site = start_site(WEB_CONCURRENCY="2")
     ada = sign_in(site.url, "ada", site.client())
 
@@ -58,38 +58,38 @@ def test_none_through_nginx(start_site, send_all):
         send_all(send, ada)
 
 
-def test_none_by_http_client_on_one_connection(server, send_all):
+def test_http_client_on_one_connection(server, send_all):
     def send(method, path, headers, body):
         connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        answer.read()
-        assert not answer.will_close
-        return answer.status
+        response = connection.getresponse()
+        response.read()
+        assert not response.will_close
+        return response.status
 
     ada = sign_in(server.url, "ada")
     with closing(HTTPConnection(urlsplit(server.url).netloc, timeout=20)) as connection:
         send_all(send, ada)
 
 
-def test_none_by_requests_on_one_connection(server, send_all):
+def test_requests_on_one_connection(server, send_all):
     def send(method, path, headers, body):
         url = server.url + path
-        answer = client.request(method, url, headers=headers, data=body, timeout=20)
-        assert answer.headers["Connection"] == "keep-alive"
-        return answer.status_code
+        response = client.request(method, url, headers=headers, data=body, timeout=20)
+        assert response.headers["Connection"] == "keep-alive"
+        return response.status_code
 
     ada = sign_in(server.url, "ada")
     with requests.Session() as client:
         send_all(send, ada)
 
 
-def test_none_in_chunks(server):
+def test_chunked_bodies(server):
     with requests.Session() as client:
         for _ in range(10):
             url = f"{server.url}/posts"
-            answer = client.post(url, headers=JSON, data=iter([BODY] * 10), timeout=20)
-            assert answer.status_code == 401
-            assert answer.headers["Connection"] == "keep-alive"
+            response = client.post(url, headers=JSON, data=iter([BODY] * 10), timeout=20)
+            assert response.status_code == 401
+            assert response.headers["Connection"] == "keep-alive"
 
 
 def test_a_body_beyond_the_limit_closes_the_connection(server):
@@ -102,17 +102,17 @@ def test_a_body_beyond_the_limit_closes_the_connection(server):
             connection.endheaders()
             if "Transfer-Encoding" in headers:
                 connection.send(b"6acfc0\r\n" + b" " * 7_000_000)
-            with connection.getresponse() as answer:
-                assert (answer.status, answer.headers["Connection"]) == (401, "close")
-                assert json.load(answer)["status"] == 401
+            with connection.getresponse() as response:
+                assert (response.status, response.headers["Connection"]) == (401, "close")
+                assert json.load(response)["status"] == 401
 
 
-def test_what_comes_next_on_the_connection_is_a_request_of_its_own(server):
+def test_the_next_request_on_the_connection_is_parsed_correctly(server):
     ada = sign_in(server.url, "ada")
     for _ in range(5):
         requests_in_turn = [
-            ada.post(f"{server.url}/posts", data=b"{" * 100_000, headers=ELSEWHERE, timeout=20),
+            ada.post(f"{server.url}/posts", data=b"{" * 100_000, headers=CROSS_SITE, timeout=20),
             ada.post(f"{server.url}/posts", data=BODY, headers=JSON, timeout=20),
             ada.get(f"{server.url}/posts", data=b"ignored", timeout=20),
         ]
-        assert [answer.status_code for answer in requests_in_turn] == [403, 201, 200]
+        assert [response.status_code for response in requests_in_turn] == [403, 201, 200]

@@ -1,7 +1,7 @@
-"""Make images safe to serve: recognized by content, bounded, and encoded again without metadata.
+"""Image processing: decode untrusted uploads and encode them again without metadata.
 
-This process never decodes an image. A child process does (`codec.py`), whose memory and time are
-limited: whatever it does, a worker goes on.
+The server never decodes an image itself. It runs `codec.py` in a child process with limited memory
+and time, so that no image can take a worker down.
 """
 
 import json
@@ -10,40 +10,41 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import BoundedSemaphore, Timer
 from typing import BinaryIO, cast
 
-# With the packages of this process, and nothing else of its environment or working directory.
+# The child process gets this process's packages, but not its environment or working directory.
 COMMAND = (sys.executable, "-s", "-P", str(Path(__file__).with_name("codec.py")))
 MAX_SECONDS = 30
-MAX_HEADER = 1000  # bytes of the line of JSON before the image
-CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+MAX_HEADER_BYTES = 1000  # the line of JSON before the image
+CRASH_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 MEDIA_TYPES = {"image/png", "image/jpeg", "image/webp", "image/gif"}
 
-# One image is decoded at a time, since it may take some 500 MB and a core for seconds. Requests
-# that wait occupy a thread each, and half of the threads must remain for others.
-MAX_WAITING = 4  # including the one that is being decoded
+# Decoding can take 500 MB and a core for seconds, so each worker decodes one image at a time. A
+# waiting request holds a thread, and half of the threads must stay free for other requests.
+MAX_UPLOADS = 4  # including the one that is being decoded
 MAX_WAIT_SECONDS = 20
-_turn = BoundedSemaphore(1)
-_queue = BoundedSemaphore(MAX_WAITING)
+_decoder = BoundedSemaphore(1)
+_queue = BoundedSemaphore(MAX_UPLOADS)
 
 _logger = logging.getLogger("posting.domain.imaging")
 
 
-class ImageError(ValueError):
-    """A file that is not an acceptable image; the message says why."""
+class ImageError(Exception):
+    """The file is not an acceptable image; the message says why."""
 
 
 class BusyError(Exception):
-    """There are too many images to decode, or too little memory or time for one."""
+    """Too many images are waiting, or there is too little memory or time for this one."""
 
 
 @dataclass(frozen=True)
 class ReencodedImage:
-    """An image encoded again in its format, without metadata; a still one upright and in sRGB."""
+    """An image in its original format, without metadata. A still image is upright and in sRGB."""
 
     media_type: str
     width: int
@@ -52,45 +53,56 @@ class ReencodedImage:
 
 
 def reencode(data: bytes, *, max_bytes: int) -> ReencodedImage:
-    """Decode an image in a child process and encode it again in at most `max_bytes`.
+    """Decode an image and encode it again in at most `max_bytes`.
 
-    This takes seconds for 25 megapixels, so call it outside a transaction.
+    Call this outside a transaction: 25 megapixels take seconds.
 
-    Errors: ImageError, BusyError.
+    Raises ImageError or BusyError.
     """
-    if not _queue.acquire(blocking=False):
-        raise BusyError
-    try:
-        if not _turn.acquire(timeout=MAX_WAIT_SECONDS):
-            raise BusyError
-        try:
-            status, output, errors = _run_codec(data, max_bytes)
-        finally:
-            _turn.release()
-    finally:
-        _queue.release()
+    with _acquired(_queue, timeout=0), _acquired(_decoder, timeout=MAX_WAIT_SECONDS):
+        status, output, errors = _run_codec(data, max_bytes)
     if status == -signal.SIGXCPU:
         raise ImageError("Cannot be decoded: it takes too long.")
-    if -status in CRASHES:
-        _logger.warning("The image decoder crashed by signal %d.", -status)
+    if -status in CRASH_SIGNALS:
+        _logger.warning("The image decoder crashed with signal %d.", -status)
         raise ImageError("Cannot be decoded: it is damaged.")
-    if status != 0:  # by the deadline, by the kernel when memory runs out, or it did not start
-        _logger.error("The image decoder ended with status %d: %s", status, errors)
+    if status != 0:  # out of time, out of memory, or it could not start
+        _logger.error("The image decoder failed with status %d: %s", status, errors)
         raise BusyError
-    return _read_output(output)
+    header, _, encoded = output.partition(b"\n")
+    try:
+        properties = json.loads(header)
+        if "error" in properties:
+            raise ImageError(properties["error"])
+        image = ReencodedImage(data=encoded, **properties)
+        if image.media_type not in MEDIA_TYPES or min(image.width, image.height) < 1:
+            raise ValueError("the header does not describe an image")
+    except (TypeError, ValueError) as error:
+        _logger.error("The output of the image decoder is not valid: %s", error)
+        raise BusyError from error
+    return image
+
+
+@contextmanager
+def _acquired(semaphore: BoundedSemaphore, *, timeout: float) -> Iterator[None]:
+    if not semaphore.acquire(timeout=timeout):
+        raise BusyError
+    try:
+        yield
+    finally:
+        semaphore.release()
 
 
 def _run_codec(data: bytes, max_bytes: int) -> tuple[int, bytes, str]:
-    """Run the decoder; return its status, its output, cut at the largest valid size, and errors."""
-    environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    """Run the codec; return its exit status, its output up to the size limit, and its stderr."""
     try:
         child = subprocess.Popen(  # noqa: S603 - the command is a constant
             [*COMMAND, str(max_bytes)],
-            env=environment,
+            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C at the server is not for it
+            start_new_session=True,  # so that Ctrl-C in the server's terminal does not reach it
         )
     except OSError as error:
         _logger.error("The image decoder did not start: %s", error)
@@ -101,32 +113,15 @@ def _run_codec(data: bytes, max_bytes: int) -> tuple[int, bytes, str]:
     with child:
         try:
             deadline.start()
-            with suppress(BrokenPipeError), stdin:  # it has ended, and its status says why
+            with suppress(BrokenPipeError), stdin:  # it has exited, and its status says why
                 stdin.write(data)
-            output = stdout.read(MAX_HEADER + max_bytes)
-            if len(output) < MAX_HEADER + max_bytes:
+            output = stdout.read(MAX_HEADER_BYTES + max_bytes)
+            if len(output) < MAX_HEADER_BYTES + max_bytes:
                 child.wait()
-        except RuntimeError as error:  # the process has no thread left for the deadline
+        except RuntimeError as error:  # no thread could be started for the deadline
             raise BusyError from error
         finally:
             child.kill()
             deadline.cancel()
-        errors = stderr.read(MAX_HEADER).decode(errors="replace")
+        errors = stderr.read(MAX_HEADER_BYTES).decode(errors="replace")
     return child.returncode, output, errors
-
-
-def _read_output(output: bytes) -> ReencodedImage:
-    header, _, data = output.partition(b"\n")
-    try:
-        described = json.loads(header)
-        if "error" in described:
-            raise ImageError(described["error"])
-        image = ReencodedImage(data=data, **described)
-        if image.media_type not in MEDIA_TYPES or min(image.width, image.height) < 1:
-            raise ValueError("it describes no image")
-    except ImageError:
-        raise
-    except (TypeError, ValueError) as error:
-        _logger.error("The output of the image decoder is not valid: %s", error)
-        raise BusyError from error
-    return image
