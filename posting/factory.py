@@ -8,7 +8,7 @@ import orjson
 from flask import Flask, Response, current_app
 from flask.json.provider import DefaultJSONProvider
 
-from posting import cli, config, logs, secret_key
+from posting import cli, config, logs
 from posting.auth import sessions
 from posting.blueprints.auth import auth
 from posting.blueprints.comments import comments
@@ -74,7 +74,6 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
     app.url_map.converters["nanoid"] = IdConverter
 
     config.load(app, given)
-    secret_key.init_app(app)
     logs.init_app(app)
     engine.init_app(app)
     access_log.init_app(app)

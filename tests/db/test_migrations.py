@@ -38,9 +38,7 @@ def start(empty_url, tmp_path):
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
-            env=os.environ
-            | {"POSTING_DATABASE_URL": empty_url, "POSTING_SECRET_KEY": "only for tests, really"}
-            | environment,
+            env=os.environ | {"POSTING_DATABASE_URL": empty_url} | environment,
             capture_output=True,
             text=True,
             check=False,

@@ -36,7 +36,7 @@ def flask(url, *arguments):
     result = subprocess.run(
         [sys.executable, "-c", MEASURED, *map(str, arguments)],
         cwd=ROOT,
-        env=os.environ | {"POSTING_DATABASE_URL": url, "POSTING_SECRET_KEY": "only for live tests"},
+        env=os.environ | {"POSTING_DATABASE_URL": url},
         capture_output=True,
         text=True,
         check=False,
@@ -48,7 +48,7 @@ def flask(url, *arguments):
 
 def add_large_images(url):
     """Add images of 5 MiB, together more than the memory that there may be."""
-    app = create_app({"DATABASE_URL": url, "SECRET_KEY": "only for live tests"})
+    app = create_app({"DATABASE_URL": url})
     with app.app_context():
         post_id = db.session.scalar(sa.select(Post.id).limit(1))
         for _ in range(LARGE_IMAGES):

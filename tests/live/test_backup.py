@@ -27,8 +27,7 @@ def flask(*arguments, database):
     subprocess.run(
         [sys.executable, "-m", "flask", *map(str, arguments)],
         cwd=ROOT,
-        env=os.environ
-        | {"POSTING_DATABASE_URL": f"sqlite:///{database}", "POSTING_SECRET_KEY": "x" * 32},
+        env=os.environ | {"POSTING_DATABASE_URL": f"sqlite:///{database}"},
         check=True,
         capture_output=True,
     )

@@ -144,56 +144,25 @@ def test_http_is_good_for_oneself(make_app, url):
     assert troubles(make_app(**GOOD | {"PUBLIC_URL": url})) == []
 
 
-class TestSecretKey:
-    @pytest.fixture
-    def key(self, tmp_path):
-        path = tmp_path / "key"
-        path.write_text("a key of some length")
-        path.chmod(0o640)
-        return path
+@pytest.mark.parametrize(
+    ("asks", "owner", "folder", "wanted"),
+    [
+        (1000, 1000, 1000, None),
+        (1000, 0, 1000, None),
+        (1000, 1001, 1000, 1000),
+        (0, 1001, 1001, None),
+        (0, 1001, 0, None),
+        (0, 0, 1001, 1001),
+    ],
+)
+def test_who_should_own_a_file(monkeypatch, asks, owner, folder, wanted):
+    def status(path):
+        uid = owner if path.name == "posting.db" else folder
+        return os.stat_result((0o100600, 0, 0, 1, uid, 0, 0, 0, 0, 0))
 
-    def test_a_file_is_told_with_its_mode(self, make_app, key):
-        found = examine(make_app(SECRET_KEY_FILE=str(key), **GOOD))
-        assert ok(f"The secret key is in {key}, mode 0640") in found
-
-    def test_a_group_may_not_write_it(self, make_app, key):
-        key.chmod(0o660)
-        app = make_app(SECRET_KEY_FILE=str(key), **GOOD)
-        assert trouble(app, "warning", "may write") == f"Run: chmod g-w {key}"
-
-    def test_nobody_else_owns_it(self, make_app, key, monkeypatch):
-        app = make_app(SECRET_KEY_FILE=str(key), **GOOD)
-        monkeypatch.setattr(disk, "_owner_wanted", lambda path: 1 if path == key else None)
-        assert trouble(app, "warning", "belongs to another user") == f"Run: chown 1 {key}"
-
-    def test_it_may_be_gone_meanwhile(self, make_app, key):
-        app = make_app(SECRET_KEY_FILE=str(key), **GOOD)
-        key.unlink()
-        trouble(app, "failure", str(key))
-
-    def test_the_one_that_is_made_once_is_known(self, tmp_path):
-        app = unstarted(TESTING=False, INSTANCE_PATH=str(tmp_path))
-        assert app.config["SECRET_KEY_FILE"] == str(tmp_path / "secret_key")
-
-    @pytest.mark.parametrize(
-        ("asks", "owner", "folder", "wanted"),
-        [
-            (1000, 1000, 1000, None),
-            (1000, 0, 1000, None),
-            (1000, 1001, 1000, 1000),
-            (0, 1001, 1001, None),
-            (0, 1001, 0, None),
-            (0, 0, 1001, 1001),
-        ],
-    )
-    def test_who_should_own_a_file(self, monkeypatch, asks, owner, folder, wanted):
-        def status(path):
-            uid = owner if path.name == "key" else folder
-            return os.stat_result((0o100600, 0, 0, 1, uid, 0, 0, 0, 0, 0))
-
-        monkeypatch.setattr(os, "geteuid", lambda: asks)
-        monkeypatch.setattr(Path, "stat", status)
-        assert disk._owner_wanted(Path("/folder/key")) == wanted
+    monkeypatch.setattr(os, "geteuid", lambda: asks)
+    monkeypatch.setattr(Path, "stat", status)
+    assert disk._owner_wanted(Path("/folder/posting.db")) == wanted
 
 
 def test_a_database_that_is_away_is_one_failure(flask):
@@ -388,6 +357,11 @@ class TestSqlite:
         file.parent.chmod(0o755)
         cure = trouble(app, "warning", "Everybody on this machine may read")
         assert cure == f"Run: chmod o= {file}*"
+
+    def test_a_file_of_another_user_is_a_warning(self, own, monkeypatch):
+        app, file = own
+        monkeypatch.setattr(disk, "_owner_wanted", lambda path: 1 if path == file else None)
+        assert trouble(app, "warning", "belongs to another user") == f"Run: chown 1 {file}"
 
     def test_a_file_that_cannot_be_written_is_told(self, own, monkeypatch):
         app, file = own

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from posting.db.engine import db, error_reason, is_in_memory, sqlite_file
 from posting.ops.doctor import postgres, sqlite
-from posting.ops.doctor.disk import check_database_file, check_secret_key, check_temporary_folder
+from posting.ops.doctor.disk import check_database_file, check_temporary_folder
 from posting.ops.doctor.findings import RESTORE, Finding, Findings, failure, warning
 from posting.ops.doctor.nginx import check_body_size
 from posting.ops.doctor.settings import (
@@ -21,7 +21,6 @@ CHECKS = (
     check_limits,
     check_public_url,
     check_proxy_hops,
-    check_secret_key,
     check_temporary_folder,
     check_body_size,
     check_database_file,

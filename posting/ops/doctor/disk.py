@@ -6,28 +6,12 @@ import stat
 import tempfile
 from pathlib import Path
 
-from flask import current_app
-
 from posting.db.engine import db, sqlite_file
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 
 MIB = 2**20
 LARGE_WAL = 256 * MIB
 LITTLE_SPACE, NO_SPACE = 1024 * MIB, 100 * MIB
-
-
-def check_secret_key() -> Findings:
-    name = current_app.config["SECRET_KEY_FILE"]
-    if not name:
-        yield ok("The secret key is in no file")
-        return
-    status = Path(name).stat()
-    if status.st_mode & stat.S_IWGRP:
-        yield warning(f"A group may write the secret key in {name}", f"Run: chmod g-w {name}")
-    elif owner := _owner_wanted(Path(name)):
-        yield _disowned(name, owner)
-    else:
-        yield ok(f"The secret key is in {name}, mode {_mode(status)}")
 
 
 def check_database_file() -> Findings:
