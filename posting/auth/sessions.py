@@ -27,7 +27,7 @@ from posting.db.types import now
 from posting.http.endpoint import View, anyone, grant
 from posting.http.errors import NotSignedIn, respond
 from posting.http.openapi import DocumentedBlueprint
-from posting.http.proxy import address
+from posting.http.proxy import client_ip
 from posting.http.rate_limits import Limit, charge, give_back
 
 # last_seen_at is written at most this often, so that reading stays reading.
@@ -216,7 +216,7 @@ def try_password(user: models.User | None, username: str, password: str) -> bool
     It takes the same time whether there is one or not. Error: 429 after too many failures.
     """
     account = user.id if user else username.lower()
-    charged = charge((ADDRESS_LIMIT, address()), (ACCOUNT_LIMIT, f"{address()} {account}"))
+    charged = charge((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
     db.session.commit()  # first, so that those who try all at once are counted all the same
     if not _password_matches(user, password) or user is None:
         return False

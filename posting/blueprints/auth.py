@@ -20,7 +20,7 @@ from posting.db.models import Session, User
 from posting.http import audit
 from posting.http.endpoint import Blueprint, public
 from posting.http.errors import NotSignedIn
-from posting.http.proxy import address
+from posting.http.proxy import client_ip
 from posting.http.rate_limits import Limit, charge, limited
 from posting.http.urls import external_url
 from posting.schemas import accounts as accounts_schemas
@@ -48,7 +48,7 @@ class NoSuchSession(NotFound):
 
 @auth.post("/signup")
 @public
-@limited(SIGNUP_LIMIT, address)
+@limited(SIGNUP_LIMIT, client_ip)
 @auth.arguments(accounts_schemas.SignUp)
 @auth.answers(SignUpClosed, UsernameTaken)
 @auth.response(201, accounts_schemas.User)
@@ -56,19 +56,19 @@ def sign_up(fields: dict[str, Any]) -> Any:
     """Open an account. This opens no session: sign in next."""
     if current_app.config["SIGNUP"] == "closed":
         raise SignUpClosed
-    charge((SIGNUP_LIMIT, address()))
+    charge((SIGNUP_LIMIT, client_ip()))
     db.session.commit()  # hashing takes long: no transaction meanwhile
     user = User(password_hash=sessions.hash_password(fields.pop("password")), **fields)
     db.session.add(user)
     with sessions.unique_username():
         db.session.commit()
-    audit.note("sign-up", user=user.id)
+    audit.log("sign-up", user=user.id)
     return user, {"Location": external_url("users.get_user", id=user.id)}
 
 
 @auth.post("/signin")
 @ends_session
-@limited(ADDRESS_LIMIT, address)
+@limited(ADDRESS_LIMIT, client_ip)
 @auth.arguments(accounts_schemas.Credentials)
 @auth.answers(WrongCredentials, AccountSuspended)
 @auth.response(200, accounts_schemas.User, headers={"Set-Cookie": "Set-Cookie"})
@@ -79,7 +79,7 @@ def sign_in(credentials: dict[str, str]) -> Any:
     user = db.session.scalar(User.named(username))
     db.session.commit()
     if not sessions.try_password(user, username, password) or user is None:  # None never matches
-        audit.note("sign-in-failed", user=user.id if user else None)
+        audit.log("sign-in-failed", user=user.id if user else None)
         raise WrongCredentials
     renewed = sessions.renewed_hash(user, password)
     sessions.lock_account(user).password_hash = renewed
@@ -87,7 +87,7 @@ def sign_in(credentials: dict[str, str]) -> Any:
         raise AccountSuspended
     token = sessions.open_session(user)
     db.session.commit()
-    audit.note("sign-in", user=user.id)
+    audit.log("sign-in", user=user.id)
     return user, sessions.cookie(token)
 
 
@@ -99,7 +99,7 @@ def sign_out() -> Any:
     whose = sessions.end_presented_session()
     db.session.commit()
     if whose:
-        audit.note("sign-out", user=whose)
+        audit.log("sign-out", user=whose)
     return None, sessions.cookie(None)
 
 
@@ -123,5 +123,5 @@ def delete_session(id: str) -> Any:
     if not db.session.execute(own.returning(Session.id)).all():
         raise NoSuchSession
     db.session.commit()
-    audit.note("sign-out")
+    audit.log("sign-out")
     return (None, sessions.cookie(None)) if id == current_user().session_id else None

@@ -7,7 +7,7 @@ from flask import Response, current_app, jsonify, redirect, render_template, sen
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 
 from posting.db.migrations import is_current
-from posting.http.access_log import MEDIA_TYPE, exposition
+from posting.http.access_log import MEDIA_TYPE, render_metrics
 from posting.http.endpoint import Blueprint, public
 from posting.http.urls import external_url
 from posting.schemas import base as base_schemas
@@ -48,7 +48,7 @@ def get_metrics() -> Any:
     if current_app.config["METRICS"] == "off":
         raise NotFound
     headers = {"Cache-Control": "no-store"}
-    return Response(exposition(), headers=headers, content_type=MEDIA_TYPE)
+    return Response(render_metrics(), headers=headers, content_type=MEDIA_TYPE)
 
 
 @system.get("/openapi.json")

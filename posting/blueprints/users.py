@@ -70,7 +70,7 @@ def edit_user(changes: dict[str, Any], id: str) -> Any:
     with sessions.unique_username():
         db.session.commit()
     if "password_hash" in changes:
-        audit.note("password-changed")
+        audit.log("password-changed")
     return user
 
 
@@ -85,7 +85,7 @@ def delete_user(query: dict[str, str], id: str) -> Any:
     deletion.clear_account(user.id, with_content=with_content)
     deletion.delete_account(sessions.lock_account(user), with_content=with_content)
     db.session.commit()
-    audit.note("account-deleted")
+    audit.log("account-deleted")
     return None, sessions.cookie(None)
 
 
@@ -107,7 +107,7 @@ def _require_password(user: User, password: str | None) -> None:
     if password is None:
         raise InvalidInput.at("/current_password", "A new password needs the current one.")
     if not sessions.try_password(user, user.username, password):
-        audit.note("password-refused")
+        audit.log("password-refused")
         raise InvalidInput.at("/current_password", "Is not the current password.")
 
 

@@ -138,7 +138,7 @@ def respond(error: HTTPException) -> Response:
     if error.code is None or error.code < 400:
         return current_app.make_response(error.get_response())
     if event := AUDITED.get(error.code):
-        audit.note(event)
+        audit.log(event)
     problem = describe(error, error.code, g.request_id)
     # A name that the client sent may hold a lone surrogate, which is no UTF-8.
     body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
