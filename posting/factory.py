@@ -90,6 +90,6 @@ def create_app(given: Mapping[str, Any] | None = None) -> Flask:
     for blueprint in (posts, comments, images, users, auth, system):
         api.register_blueprint(blueprint)
 
-    body_drain.init_app(app)
+    body_drain.add_middleware(app)
     migrations.init_app(app)
     return app
