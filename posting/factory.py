@@ -1,15 +1,13 @@
 """The application factory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-from flask import Flask, Response, current_app
-from flask.json.provider import DefaultJSONProvider
+from flask import Flask, Response
 
 from posting import cli, config, logs
-from posting.auth import sessions
+from posting.auth import current_user, passwords
 from posting.blueprints.auth import auth
 from posting.blueprints.comments import comments
 from posting.blueprints.images import images
@@ -24,72 +22,81 @@ from posting.http import (
     errors,
     etags,
     headers,
-    openapi,
     proxy,
     response_cache,
 )
 from posting.http.endpoint import IdConverter
 
+BLUEPRINTS = (posts, comments, images, users, auth, system)
+BEFORE_REQUEST = (
+    access_log.start_timer,  # first, to measure all of the request
+    headers.assign_request_id,  # before anything that can fail, since errors name the id
+    engine.end_transaction,  # of an earlier request, when a test keeps its app context
+    proxy.refuse_other_hosts,  # before checks that compare the request with its host
+    csrf.refuse_cross_site_writes,
+)
+AFTER_REQUEST = (
+    headers.add_headers,  # first: the ETag is made from the whole response
+    response_cache.store,  # with all headers, but before a 304 loses its body
+    etags.make_conditional,
+    access_log.record,  # last: it logs the status that is sent
+)
 
-class JsonProvider(DefaultJSONProvider):
-    """Answers in compact JSON with its text as it is."""
 
-    ensure_ascii = False
-    sort_keys = False
+def before_request() -> None:
+    for check in BEFORE_REQUEST:
+        check()
 
-    def response(self, *args: Any, **kwargs: Any) -> Response:
-        body = orjson.dumps(
-            self._prepare_response_obj(args, kwargs), option=orjson.OPT_PASSTHROUGH_DATETIME
-        )
-        return current_app.response_class(body + b"\n", mimetype=self.mimetype)
+
+def after_request(response: Response) -> Response:
+    for finish in AFTER_REQUEST:
+        response = finish(response)
+    return response
 
 
 class Service(Flask):
-    """Flask, whose views and hooks are all synchronous here, so that none is looked at for it."""
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        return func
+    """Flask with another default for the instance folder."""
 
     def auto_find_instance_path(self) -> str:
-        """Return `instance/` beside the code of a checkout, else in the working directory.
+        """Return `instance/` beside the code of a checkout, or else in the working directory.
 
-        Flask's own place for an installed package is inside its virtual environment.
+        Flask's own default for an installed package is inside its virtual environment.
         """
         path = super().auto_find_instance_path()
         return path if Path(path).name == "instance" else str(Path.cwd() / "instance")
 
 
-def create_app(given: Mapping[str, Any] | None = None) -> Flask:
+def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     """Return the service as a WSGI app.
 
-    `given` holds settings without their prefix, such as `{"DATABASE_URL": "sqlite://"}`, and
-    configuration keys of Flask, such as `{"TESTING": True}`; it wins over the environment.
+    `overrides` contains settings without their prefix, such as `{"DATABASE_URL": "sqlite://"}`, and
+    configuration keys of Flask, such as `{"TESTING": True}`. They win over the environment.
 
-    Errors: StartError says what is wrong and what to do next.
+    Error: StartError says what is wrong and what to do next.
     """
-    given = given or {}
-    app = Service("posting", instance_path=config.instance_path(given))
-    app.json = JsonProvider(app)
+    overrides = overrides or {}
+    app = Service("posting", instance_path=config.instance_path(overrides))
     app.url_map.merge_slashes = False
     app.url_map.converters["nanoid"] = IdConverter
 
-    config.load(app, given)
+    config.load(app, overrides)
     logs.init_app(app)
     engine.init_app(app)
-    access_log.init_app(app)
-    etags.init_app(app)
-    response_cache.init_app(app)
     headers.init_app(app)
     errors.init_app(app)
-    proxy.init_app(app)
-    csrf.init_app(app)
-    sessions.init_app(app)
+    passwords.init_app(app)
+    current_user.init_app(app)
     cli.init_app(app)
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)
 
-    api = openapi.Api(app, IdConverter, sessions.cookie_name(app))
-    for blueprint in (posts, comments, images, users, auth, system):
-        api.register_blueprint(blueprint)
+    app.before_request(before_request)
+    app.after_request(after_request)
+    app.teardown_request(engine.end_transaction)
+    # Each middleware wraps those before it.
+    response_cache.init_app(app)
+    proxy.init_app(app)  # around the cache, whose keys contain the client's host and scheme
+    body_drain.init_app(app)  # around all others, since it must see every response
 
-    body_drain.add_middleware(app)
     migrations.init_app(app)
     return app

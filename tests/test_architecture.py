@@ -72,7 +72,7 @@ def test_packages_import_in_no_circle():
 
 def test_only_one_module_knows_flask_login():
     knowing = {module for module in MODULES if "flask_login" in imports(module)[1]}
-    assert knowing == {"posting.auth.sessions"}
+    assert knowing == {"posting.auth.current_user"}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,37 +1,40 @@
-"""Signing up, in and out, and the sessions that one has open."""
+"""Sign-up, sign-in, sign-out, and the sessions of the current user."""
 
 from typing import Any
 
-import sqlalchemy as sa
 from flask import current_app
-from werkzeug.exceptions import Forbidden, NotFound
+from werkzeug.exceptions import Forbidden
 
 from posting.auth import sessions
-from posting.auth.sessions import (
+from posting.auth.current_user import SESSION_OPTIONAL, SIGNED_IN, current_user
+from posting.auth.passwords import (
     ADDRESS_LIMIT,
-    UsernameTaken,
-    current_user,
-    ends_session,
-    signed_in,
-    user_id,
+    hash_password,
+    lock_account,
+    rehash_if_needed,
+    verify_password,
 )
-from posting.db.engine import begin, db, select
-from posting.db.models import Session, User
+from posting.db import queries
+from posting.db.engine import begin, db
+from posting.db.errors import NoSuchSession
+from posting.db.models import User
+from posting.domain.accounts import UsernameTaken, unique_username
 from posting.http import audit
-from posting.http.endpoint import Blueprint, public
+from posting.http.endpoint import PUBLIC, Blueprint, Reply
 from posting.http.errors import NotSignedIn
 from posting.http.proxy import client_ip
-from posting.http.rate_limits import Limit, charge, limited
+from posting.http.rate_limits import Counts, Limit
 from posting.http.urls import external_url
-from posting.schemas import accounts as accounts_schemas
+from posting.schemas import accounts as schemas
 
-SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP")
+# Attempts, because hashing is what costs.
+SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", client_ip, Counts.ATTEMPTS)
 
-auth = Blueprint("auth", __name__, description="Accounts begin here, sessions begin and end here")
+auth = Blueprint("auth", __name__, description="Sign-up, sign-in and sessions")
 
 
 class SignUpClosed(Forbidden):
-    description = "Sign-up is closed here."
+    description = "Sign-up is closed."
 
 
 class WrongCredentials(NotSignedIn):
@@ -42,86 +45,92 @@ class AccountSuspended(Forbidden):
     description = "This account is suspended."
 
 
-class NoSuchSession(NotFound):
-    description = "There is no such session."
-
-
-@auth.post("/signup")
-@public
-@limited(SIGNUP_LIMIT, client_ip)
-@auth.arguments(accounts_schemas.SignUp)
-@auth.answers(SignUpClosed, UsernameTaken)
-@auth.response(201, accounts_schemas.User)
-def sign_up(fields: dict[str, Any]) -> Any:
-    """Open an account. This opens no session: sign in next."""
+@auth.post(
+    "/signup",
+    access=PUBLIC,
+    limit=SIGNUP_LIMIT,
+    body=schemas.SignUp(),
+    status=201,
+    returns=schemas.User(),
+    headers=["Location"],
+    errors=[SignUpClosed, UsernameTaken],
+)
+def sign_up(body: dict[str, Any]) -> Reply:
+    """Create an account. This does not sign in."""
     if current_app.config["SIGNUP"] == "closed":
         raise SignUpClosed
-    charge((SIGNUP_LIMIT, client_ip()))
-    db.session.commit()  # hashing takes long: no transaction meanwhile
-    user = User(password_hash=sessions.hash_password(fields.pop("password")), **fields)
+    password_hash = hash_password(body.pop("password"))
+    user = User(password_hash=password_hash, **body)
     db.session.add(user)
-    with sessions.unique_username():
+    with unique_username():
         db.session.commit()
     audit.log("sign-up", user=user.id)
-    return user, {"Location": external_url("users.get_user", id=user.id)}
+    return queries.to_user(user), {"Location": external_url("users.get_user", id=user.id)}
 
 
-@auth.post("/signin")
-@ends_session
-@limited(ADDRESS_LIMIT, client_ip)
-@auth.arguments(accounts_schemas.Credentials)
-@auth.answers(WrongCredentials, AccountSuspended)
-@auth.response(200, accounts_schemas.User, headers={"Set-Cookie": "Set-Cookie"})
-def sign_in(credentials: dict[str, str]) -> Any:
-    """Open a session; one that is presented ends."""
+@auth.post(
+    "/signin",
+    access=SESSION_OPTIONAL,
+    limit=ADDRESS_LIMIT,
+    body=schemas.Credentials(),
+    returns=schemas.User(),
+    headers=["Set-Cookie"],
+    errors=[WrongCredentials, AccountSuspended],
+)
+def sign_in(body: dict[str, str]) -> Reply:
+    """Sign in. Starts a session; a session sent with the request is ended."""
     begin(writes=False)
-    username, password = credentials["username"], credentials["password"]
-    user = db.session.scalar(User.named(username))
+    user = queries.get_user_by_name(body["username"])
     db.session.commit()
-    if not sessions.try_password(user, username, password) or user is None:  # None never matches
+    if not verify_password(user, body["username"], body["password"]) or user is None:
         audit.log("sign-in-failed", user=user.id if user else None)
         raise WrongCredentials
-    renewed = sessions.renewed_hash(user, password)
-    sessions.lock_account(user).password_hash = renewed
+    password_hash = rehash_if_needed(user, body["password"])
+    user = lock_account(user)
+    user.password_hash = password_hash
     if user.suspended_at:
         raise AccountSuspended
     token = sessions.open_session(user)
     db.session.commit()
     audit.log("sign-in", user=user.id)
-    return user, sessions.cookie(token)
+    return queries.to_user(user), sessions.cookie_header(token)
 
 
-@auth.post("/signout")
-@ends_session
-@auth.response(204, headers={"Set-Cookie": "Set-Cookie"})
-def sign_out() -> Any:
-    """End the session that is presented, if any."""
-    whose = sessions.end_presented_session()
+@auth.post(
+    "/signout",
+    access=SESSION_OPTIONAL,
+    status=204,
+    headers=["Set-Cookie"],
+)
+def sign_out() -> Reply:
+    """Sign out. Ends the session sent with the request, if there is one."""
+    user_id = sessions.end_current_session()
     db.session.commit()
-    if whose:
-        audit.log("sign-out", user=whose)
-    return None, sessions.cookie(None)
+    if user_id:
+        audit.log("sign-out", user=user_id)
+    return None, sessions.cookie_header(None)
 
 
-@auth.get("/sessions")
-@signed_in
-@auth.response(200, accounts_schemas.Session(many=True))
-def list_sessions() -> Any:
-    """List one's own sessions, the newest first: fifty at most."""
-    rows = select(Session.of_user(), user=user_id())
-    current = current_user().session_id
-    return [{**row._mapping, "current": row.id == current} for row in rows]
+@auth.get(
+    "/sessions",
+    access=SIGNED_IN,
+    returns=schemas.Session(many=True),
+)
+def list_sessions() -> Reply:
+    """List your sessions, newest first, fifty at most."""
+    return sessions.list_own_sessions()
 
 
-@auth.delete("/sessions/<nanoid:id>")
-@signed_in
-@auth.answers(NoSuchSession)
-@auth.response(204)
-def delete_session(id: str) -> Any:
-    """End a session of one's own."""
-    own = sa.delete(Session).where(Session.id == id, Session.user_id == user_id())
-    if not db.session.execute(own.returning(Session.id)).all():
+@auth.delete(
+    "/sessions/<nanoid:id>",
+    access=SIGNED_IN,
+    status=204,
+    errors=[NoSuchSession],
+)
+def delete_session(id: str) -> Reply:
+    """End one of your sessions."""
+    if not sessions.end_session(current_user.id, id):
         raise NoSuchSession
     db.session.commit()
     audit.log("sign-out")
-    return (None, sessions.cookie(None)) if id == current_user().session_id else None
+    return None, sessions.cookie_header(None) if id == current_user.session_id else {}

@@ -2,26 +2,26 @@
 
 from typing import Any
 
-import sqlalchemy as sa
 from werkzeug.exceptions import Forbidden
 
-from posting.auth.sessions import current_user, hold_account, signed_in, user_id
-from posting.db import locks
-from posting.db.engine import db, insert, select
-from posting.db.models import Comment, Post
-from posting.domain import deletion, moderation
-from posting.http.endpoint import Blueprint, public
-from posting.http.errors import InvalidInput
-from posting.http.etags import IfMatch, require_match, versioned
-from posting.http.idempotency import IdempotencyKey, idempotent
+from posting.auth.current_user import SIGNED_IN, current_user, lock_current_user, user_id
+from posting.db import queries
+from posting.db.engine import db, insert
+from posting.db.errors import NoSuchComment, NoSuchPost
+from posting.db.locks import get_comment_for_update, get_post_for_update
+from posting.db.models import Comment
+from posting.domain import moderation, threads
+from posting.http import idempotency
+from posting.http.endpoint import PUBLIC, Blueprint, Reply
+from posting.http.etags import etag_header, require_match, with_etag
 from posting.http.pagination import paginate
-from posting.http.rate_limits import Limit, charge, limited
+from posting.http.rate_limits import Limit
 from posting.http.urls import external_url
-from posting.schemas import comments as comments_schemas
+from posting.schemas import comments as schemas
 
-LIMIT = Limit("comments", "LIMIT_COMMENTS")
+LIMIT = Limit("comments", "LIMIT_COMMENTS", user_id)
 
-comments = Blueprint("comments", __name__, description="What the community says to it")
+comments = Blueprint("comments", __name__, description="Comments on posts, and replies to them")
 
 
 class CommentEditForbidden(Forbidden):
@@ -32,97 +32,104 @@ class CommentDeletionForbidden(Forbidden):
     description = "Only its author or a moderator may delete a comment."
 
 
-@comments.get("/posts/<nanoid:id>/comments")
-@public
-@comments.arguments(comments_schemas.CommentsQuery, location="query")
-@comments.answers(locks.NoSuchPost)
-@comments.response(200, comments_schemas.Comment(many=True), headers={"Link": "Link"})
-def list_comments(query: dict[str, Any], id: str) -> Any:
-    """List the comments on a post, the oldest first: a parent always comes before its replies."""
-    page = paginate(Comment.on_post(), Comment.item, query | {"post": id}, newest_first=False)
-    if page[0] or select(sa.select(Post.id).where(Post.id == id)):
-        return page
-    raise locks.NoSuchPost
+@comments.get(
+    "/posts/<nanoid:id>/comments",
+    access=PUBLIC,
+    query=schemas.CommentsQuery(),
+    returns=schemas.Comment(many=True),
+    headers=["Link"],
+    errors=[NoSuchPost],
+)
+def list_comments(id: str, query: dict[str, Any]) -> Reply:
+    """List the comments on a post, oldest first: a parent always comes before its replies."""
+    page, headers = paginate(
+        queries.COMMENTS_ON_POST,
+        queries.to_listed_comment,
+        query | {"post": id},
+        newest_first=False,
+    )
+    if not page and not queries.post_exists(id):
+        raise NoSuchPost
+    return page, headers
 
 
-@comments.post("/posts/<nanoid:id>/comments")
-@signed_in
-@limited(LIMIT, user_id)
-@comments.arguments(comments_schemas.CommentInput)
-@comments.arguments(IdempotencyKey, location="headers")
-@idempotent
-@comments.answers(locks.NoSuchPost)
-@comments.response(201, comments_schemas.Comment, headers={"ETag": "ETag"})
-def create_comment(fields: dict[str, Any], id: str) -> Any:
+@comments.post(
+    "/posts/<nanoid:id>/comments",
+    access=SIGNED_IN,
+    limit=LIMIT,
+    body=schemas.CommentInput(),
+    idempotent=True,
+    status=201,
+    returns=schemas.Comment(),
+    headers=["ETag", "Location"],
+    errors=[NoSuchPost],
+)
+def create_comment(id: str, body: dict[str, Any]) -> Reply:
     """Comment on a post, or reply to a comment on it."""
-    hold_account()
-    locks.get_post_for_update(id)
-    moment = Comment.moment_of_reply(_parent(fields.get("parent_id"), id))
-    comment_id = insert(Comment, post_id=id, author_id=user_id(), created_at=moment, **fields)
-    db.session.execute(Post.count_comment(id))
-    charge((LIMIT, user_id()))
-    shown, headers = _shown(comment_id)
-    return shown, headers | {"Location": external_url("comments.get_comment", id=comment_id)}
+    lock_current_user()
+    get_post_for_update(id)
+    created_at = threads.timestamp_for_reply(body.get("parent_id"), id)
+    row = insert(Comment, post_id=id, author_id=current_user.id, created_at=created_at, **body)
+    threads.count_comment(id)
+    comment = queries.to_plain(row, Comment.PUBLIC)
+    comment |= {"author": current_user.as_author(), "deleted": False}
+    headers = etag_header(row["version"])
+    headers["Location"] = external_url("comments.get_comment", id=row["id"])
+    idempotency.save(comment, headers)
+    db.session.commit()
+    return comment, headers
 
 
-@comments.get("/comments/<nanoid:id>")
-@public
-@comments.answers(locks.NoSuchComment)
-@comments.response(200, comments_schemas.Comment)
-def get_comment(id: str) -> Any:
+@comments.get(
+    "/comments/<nanoid:id>",
+    access=PUBLIC,
+    returns=schemas.Comment(),
+    errors=[NoSuchComment],
+)
+def get_comment(id: str) -> Reply:
     """Read a comment."""
-    return _shown(id)
+    return with_etag(queries.get_comment(id))
 
 
-@comments.patch("/comments/<nanoid:id>")
-@signed_in
-@comments.arguments(comments_schemas.CommentChange(partial=True))
-@comments.arguments(IfMatch, location="headers")
-@comments.answers(CommentEditForbidden, locks.NoSuchComment)
-@comments.response(200, comments_schemas.Comment, headers={"ETag": "ETag"})
-def edit_comment(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
-    """Edit a comment of one's own."""
-    comment = locks.get_comment_for_update(id)
-    if not comment.editable_by(current_user()):
+@comments.patch(
+    "/comments/<nanoid:id>",
+    access=SIGNED_IN,
+    body=schemas.CommentChange(partial=True),
+    if_match=True,
+    returns=schemas.Comment(),
+    headers=["ETag"],
+    errors=[CommentEditForbidden, NoSuchComment],
+)
+def edit_comment(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
+    """Edit your own comment."""
+    comment = get_comment_for_update(id)
+    if not comment.is_editable_by(current_user):
         raise CommentEditForbidden
-    require_match(condition, comment.version)
-    comment.assign(changes)
+    require_match(if_match, comment.version)
+    comment.assign(body)
     db.session.flush()
-    answer = _shown(id)
+    edited = queries.get_comment(id)
     db.session.commit()
-    return answer
+    return with_etag(edited)
 
 
-@comments.delete("/comments/<nanoid:id>")
-@signed_in
-@comments.arguments(IfMatch, location="headers")
-@comments.answers(CommentDeletionForbidden, locks.NoSuchComment)
-@comments.response(204)
-def delete_comment(condition: dict[str, str], id: str) -> Any:
-    """Delete a comment of one's own, or any comment as a moderator.
+@comments.delete(
+    "/comments/<nanoid:id>",
+    access=SIGNED_IN,
+    if_match=True,
+    status=204,
+    errors=[CommentDeletionForbidden, NoSuchComment],
+)
+def delete_comment(id: str, if_match: str | None) -> Reply:
+    """Delete your own comment, or any comment as a moderator.
 
-    One that has replies stays as their place, without author and content.
+    A comment with replies is kept for them, without author and content.
     """
-    comment = locks.get_comment_for_update(id)
-    if not comment.deletable_by(current_user()):
+    comment = get_comment_for_update(id)
+    if not comment.is_deletable_by(current_user):
         raise CommentDeletionForbidden
-    require_match(condition, comment.version)
+    require_match(if_match, comment.version)
     moderation.record_deletion("comment", id, comment.author_id)
-    deletion.delete_comments([id])
+    threads.delete_comments([id])
     db.session.commit()
-
-
-def _shown(id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    rows = select(Comment.one(), id=id)
-    if not rows:
-        raise locks.NoSuchComment
-    return Comment.item(rows[0]), versioned(rows[0].version)
-
-
-def _parent(parent_id: str | None, post_id: str) -> Comment | None:
-    if parent_id is None:
-        return None
-    parent = db.session.get(Comment, parent_id)
-    if parent is None or parent.is_deleted or parent.post_id != post_id:
-        raise InvalidInput.at("/parent_id", "Must be a comment on this post that is not deleted.")
-    return parent
+    return None

@@ -4,22 +4,24 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting.auth.sessions import current_user, signed_in, user_id
-from posting.db import locks
-from posting.db.engine import db, insert, select
-from posting.db.models import Image, Post
+from posting.auth.current_user import SIGNED_IN, current_user, user_id
+from posting.db import queries
+from posting.db.engine import db, insert
+from posting.db.errors import NoSuchPost
+from posting.db.locks import get_post_for_update
+from posting.db.models import Post
 from posting.domain import moderation
-from posting.http.endpoint import Blueprint, public
-from posting.http.etags import IfMatch, require_match, versioned
-from posting.http.idempotency import IdempotencyKey, idempotent
+from posting.http import idempotency
+from posting.http.endpoint import PUBLIC, Blueprint, Reply
+from posting.http.etags import etag_header, require_match
 from posting.http.pagination import paginate
-from posting.http.rate_limits import Limit, charge, limited
+from posting.http.rate_limits import Limit
 from posting.http.urls import external_url, with_url
-from posting.schemas import posts as posts_schemas
+from posting.schemas import posts as schemas
 
-LIMIT = Limit("posts", "LIMIT_POSTS")
+LIMIT = Limit("posts", "LIMIT_POSTS", user_id)
 
-posts = Blueprint("posts", __name__, description="What the community writes")
+posts = Blueprint("posts", __name__, description="Texts of the community")
 
 
 class PostEditForbidden(Forbidden):
@@ -30,80 +32,97 @@ class PostDeletionForbidden(Forbidden):
     description = "Only its author or a moderator may delete a post."
 
 
-@posts.get("/posts")
-@public
-@posts.arguments(posts_schemas.PostsQuery, location="query")
-@posts.response(200, posts_schemas.PostBrief(many=True), headers={"Link": "Link"})
-def list_posts(query: dict[str, Any]) -> Any:
+@posts.get(
+    "/posts",
+    access=PUBLIC,
+    query=schemas.PostsQuery(),
+    returns=schemas.PostBrief(many=True),
+    headers=["Link"],
+)
+def list_posts(query: dict[str, Any]) -> Reply:
     """List the latest posts."""
-    rows = Post.briefs(of_author="author" in query)
-    return paginate(rows, Post.brief, query, newest_first=True)
+    summaries = queries.POST_SUMMARIES
+    if "author" in query:
+        summaries = queries.POST_SUMMARIES_OF_AUTHOR
+    return paginate(summaries, queries.to_item, query, newest_first=True)
 
 
-@posts.post("/posts")
-@signed_in
-@limited(LIMIT, user_id)
-@posts.arguments(posts_schemas.PostInput)
-@posts.arguments(IdempotencyKey, location="headers")
-@idempotent
-@posts.response(201, posts_schemas.Post, headers={"ETag": "ETag"})
-def create_post(fields: dict[str, Any]) -> Any:
+@posts.post(
+    "/posts",
+    access=SIGNED_IN,
+    limit=LIMIT,
+    body=schemas.PostInput(),
+    idempotent=True,
+    status=201,
+    returns=schemas.Post(),
+    headers=["ETag", "Location"],
+)
+def create_post(body: dict[str, Any]) -> Reply:
     """Write a post."""
-    post_id = insert(Post, author_id=user_id(), **fields)
-    charge((LIMIT, user_id()))
-    shown, headers = _shown(post_id)
-    return shown, headers | {"Location": external_url("posts.get_post", id=post_id)}
-
-
-@posts.get("/posts/<nanoid:id>")
-@public
-@posts.answers(locks.NoSuchPost)
-@posts.response(200, posts_schemas.Post)
-def get_post(id: str) -> Any:
-    """Read a post."""
-    return _shown(id)
-
-
-@posts.patch("/posts/<nanoid:id>")
-@signed_in
-@posts.arguments(posts_schemas.PostInput(partial=True))
-@posts.arguments(IfMatch, location="headers")
-@posts.answers(PostEditForbidden, locks.NoSuchPost)
-@posts.response(200, posts_schemas.Post, headers={"ETag": "ETag"})
-def edit_post(changes: dict[str, Any], condition: dict[str, str], id: str) -> Any:
-    """Edit a post of one's own."""
-    post = locks.get_post_for_update(id)
-    if not post.editable_by(current_user()):
-        raise PostEditForbidden
-    require_match(condition, post.version)
-    post.assign(changes)
-    db.session.flush()
-    answer = _shown(id)
+    row = insert(Post, author_id=current_user.id, **body)
+    post = queries.to_plain(row, Post.DETAIL) | {"author": current_user.as_author(), "images": []}
+    headers = etag_header(row["version"])
+    headers["Location"] = external_url("posts.get_post", id=row["id"])
+    idempotency.save(post, headers)
     db.session.commit()
-    return answer
+    return post, headers
 
 
-@posts.delete("/posts/<nanoid:id>")
-@signed_in
-@posts.arguments(IfMatch, location="headers")
-@posts.answers(PostDeletionForbidden, locks.NoSuchPost)
-@posts.response(204)
-def delete_post(condition: dict[str, str], id: str) -> Any:
-    """Delete a post of one's own, or any post as a moderator."""
-    post = locks.get_post_for_update(id)
-    if not post.deletable_by(current_user()):
+@posts.get(
+    "/posts/<nanoid:id>",
+    access=PUBLIC,
+    returns=schemas.Post(),
+    errors=[NoSuchPost],
+)
+def get_post(id: str) -> Reply:
+    """Read a post."""
+    return _detail(id)
+
+
+@posts.patch(
+    "/posts/<nanoid:id>",
+    access=SIGNED_IN,
+    body=schemas.PostInput(partial=True),
+    if_match=True,
+    returns=schemas.Post(),
+    headers=["ETag"],
+    errors=[PostEditForbidden, NoSuchPost],
+)
+def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
+    """Edit your own post."""
+    post = get_post_for_update(id)
+    if not post.is_editable_by(current_user):
+        raise PostEditForbidden
+    require_match(if_match, post.version)
+    post.assign(body)
+    db.session.flush()
+    edited = _detail(id)
+    db.session.commit()
+    return edited
+
+
+@posts.delete(
+    "/posts/<nanoid:id>",
+    access=SIGNED_IN,
+    if_match=True,
+    status=204,
+    errors=[PostDeletionForbidden, NoSuchPost],
+)
+def delete_post(id: str, if_match: str | None) -> Reply:
+    """Delete your own post, or any post as a moderator."""
+    post = get_post_for_update(id)
+    if not post.is_deletable_by(current_user):
         raise PostDeletionForbidden
-    require_match(condition, post.version)
+    require_match(if_match, post.version)
     moderation.record_deletion("post", id, post.author_id)
     db.session.delete(post)
     db.session.commit()
+    return None
 
 
-def _shown(id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    rows = select(Post.whole(), id=id)
-    if not rows:
-        raise locks.NoSuchPost
-    *brief, content, version, has_images = rows[0]
-    images = select(Image.of_post(), post=id) if has_images else ()
-    urls = [with_url("images.get_image", row._mapping) for row in images]
-    return Post.brief(brief) | {"content": content, "images": urls}, versioned(version)
+def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a post with its images, and its ETag."""
+    post = queries.get_post(id)
+    images = queries.get_images_of_post(id) if post.pop("has_images") else []
+    post["images"] = [with_url("images.get_image", image) for image in images]
+    return post, etag_header(post.pop("version"))

@@ -1,83 +1,89 @@
-"""The service about itself: is it alive and ready, and what does its interface look like."""
+"""The service itself: health, metrics and documentation."""
 
 from importlib.resources import files
-from typing import Any
 
-from flask import Response, current_app, jsonify, redirect, render_template, send_from_directory
+from flask import (
+    Response,
+    current_app,
+    redirect,
+    render_template,
+    request,
+    send_from_directory,
+)
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 
 from posting.db.migrations import is_current
+from posting.http import openapi
 from posting.http.access_log import MEDIA_TYPE, render_metrics
-from posting.http.endpoint import Blueprint, public
+from posting.http.endpoint import PUBLIC, Blueprint, Reply
 from posting.http.urls import external_url
-from posting.schemas import base as base_schemas
+from posting.schemas.base import Health
 
-system = Blueprint("system", __name__, description="The service about itself")
+system = Blueprint("system", __name__, description="Health and documentation")
 
 SWAGGER_UI = files("flask_swagger_ui") / "dist"
-# Swagger UI draws its icons from data: URLs and the pictures that it was answered from blob: ones;
-# everything else comes from this service.
+# Swagger UI draws icons from data: URLs and images of responses from blob: URLs.
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
-@system.get("/healthz")
-@public
-@system.response(200, base_schemas.Health)
-def check_health() -> Any:
-    """Tell that the process lives."""
+@system.get("/healthz", access=PUBLIC, returns=Health())
+def check_health() -> Reply:
+    """Check that the process is alive."""
     return {"status": "ok"}, {"Cache-Control": "no-store"}
 
 
-@system.get("/readyz")
-@public
-@system.response(200, base_schemas.Health)
-def check_readiness() -> Any:
-    """Tell whether the database answers and its schema is current."""
+@system.get("/readyz", access=PUBLIC, returns=Health())
+def check_readiness() -> Reply:
+    """Check that the database is available and its schema is current."""
     if not is_current():
         raise ServiceUnavailable("The schema is not current. Run: flask db upgrade", retry_after=60)
     return {"status": "ok"}, {"Cache-Control": "no-store"}
 
 
-@system.get("/metrics", documented=False)
-@public
-def get_metrics() -> Any:
-    """Tell Prometheus what is going on, where that is switched on."""
+@system.get("/metrics", access=PUBLIC, returns={}, documented=False)
+def get_metrics() -> Reply:
+    """Return metrics for Prometheus, if they are enabled."""
     if current_app.config["METRICS"] == "off":
         raise NotFound
     headers = {"Cache-Control": "no-store"}
     return Response(render_metrics(), headers=headers, content_type=MEDIA_TYPE)
 
 
-@system.get("/openapi.json")
-@public
-@system.response(200, {"type": "object"}, description="This document")
-def get_openapi() -> Any:
-    """Describe this interface, as OpenAPI 3.1."""
-    return jsonify(current_app.extensions["posting.api"].document())
+@system.get(
+    "/openapi.json",
+    access=PUBLIC,
+    returns={"type": "object"},
+    description="This document",
+)
+def get_openapi() -> Reply:
+    """Return the OpenAPI 3.1 document of this API."""
+    return openapi.document(current_app, server=request.script_root or "/")
 
 
-@system.get("/", documented=False)
-@public
-def get_root() -> Any:
-    """Redirect to the docs page."""
+@system.get("/", access=PUBLIC, returns={}, documented=False)
+def get_root() -> Reply:
+    """Redirect to the API documentation."""
     return redirect(external_url("system.show_docs"))
 
 
-@system.get("/docs")
-@public
-@system.response(200, {"type": "string"}, content_type="text/html", description="A page")
-def show_docs() -> Any:
-    """Show a page to read about and try this interface."""
+@system.get(
+    "/docs",
+    access=PUBLIC,
+    returns={"type": "string"},
+    media_type="text/html",
+    description="A page",
+)
+def show_docs() -> Reply:
+    """Show a page to read about and try the API."""
     response = Response(render_template("docs.html"))
     response.headers["Content-Security-Policy"] = PAGE_POLICY
     return response
 
 
-@system.get("/docs/<path:filename>", documented=False)
-@public
-def get_docs_asset(filename: str) -> Any:
-    """Serve what the docs page is made of, from the package that brings Swagger UI."""
+@system.get("/docs/<path:filename>", access=PUBLIC, returns={}, documented=False)
+def get_docs_asset(filename: str) -> Reply:
+    """Serve a file of Swagger UI, from its package."""
     return send_from_directory(str(SWAGGER_UI), filename)

@@ -1,92 +1,94 @@
-"""Accounts: read anyone's, edit and delete one's own."""
+"""Accounts: read any, edit and delete your own."""
 
 from typing import Any
 
 from marshmallow import ValidationError
-from werkzeug.exceptions import Forbidden, NotFound
+from werkzeug.exceptions import Forbidden
 
 from posting.auth import sessions
-from posting.auth.sessions import (
-    ACCOUNT_LIMIT,
-    UsernameTaken,
-    current_user,
-    own_account,
-    signed_in,
-    user_id,
-)
+from posting.auth.current_user import SIGNED_IN, current_user, get_own_account
+from posting.auth.passwords import ACCOUNT_LIMIT, hash_password, lock_account, verify_password
+from posting.db import queries
 from posting.db.engine import db
+from posting.db.errors import NoSuchUser
 from posting.db.models import User
-from posting.domain import deletion
+from posting.domain import accounts
+from posting.domain.accounts import UsernameTaken, unique_username
 from posting.http import audit
-from posting.http.endpoint import Blueprint, public
+from posting.http.endpoint import PUBLIC, Blueprint, Reply
 from posting.http.errors import InvalidInput, body_errors
-from posting.schemas import accounts as accounts_schemas
+from posting.schemas import accounts as schemas
 from posting.schemas.fields import refuse_own_name
 
-users = Blueprint("users", __name__, description="Who takes part")
-
-
-class NoSuchUser(NotFound):
-    description = "There is no such user."
+users = Blueprint("users", __name__, description="Accounts of members")
 
 
 class AccountForbidden(Forbidden):
     description = "Only its owner may do this to an account."
 
 
-@users.get("/users/me")
-@signed_in
-@users.response(200, accounts_schemas.User)
-def get_me() -> Any:
-    """Read one's own account."""
-    return own_account()
+@users.get(
+    "/users/me",
+    access=SIGNED_IN,
+    returns=schemas.User(),
+)
+def get_me() -> Reply:
+    """Read your own account."""
+    return queries.to_user(get_own_account())
 
 
-@users.get('/users/<nanoid("me"):id>')
-@public
-@users.answers(NoSuchUser)
-@users.response(200, accounts_schemas.User)
-def get_user(id: str) -> Any:
+@users.get(
+    '/users/<nanoid("me"):id>',
+    access=PUBLIC,
+    returns=schemas.User(),
+    errors=[NoSuchUser],
+)
+def get_user(id: str) -> Reply:
     """Read an account."""
-    return _find(id)
+    return queries.to_user(_find(id))
 
 
-@users.patch('/users/<nanoid("me"):id>')
-@signed_in
-@users.arguments(accounts_schemas.ProfileChange(partial=True))
-@users.answers(AccountForbidden, NoSuchUser, UsernameTaken, ACCOUNT_LIMIT.documented)
-@users.response(200, accounts_schemas.User)
-def edit_user(changes: dict[str, Any], id: str) -> Any:
-    """Edit one's own account. A new password ends all other sessions."""
+@users.patch(
+    '/users/<nanoid("me"):id>',
+    access=SIGNED_IN,
+    body=schemas.ProfileChange(partial=True),
+    returns=schemas.User(),
+    errors=[AccountForbidden, NoSuchUser, UsernameTaken, ACCOUNT_LIMIT.error],
+)
+def edit_user(id: str, body: dict[str, Any]) -> Reply:
+    """Edit your own account. A new password ends all other sessions."""
     user = _own_account(id)
-    current_password = changes.pop("current_password", None)
-    if "password" in changes:
+    current_password = body.pop("current_password", None)
+    if "password" in body:
         _require_password(user, current_password)
-        changes["password_hash"] = _hash_new_password(user, changes)
-    sessions.lock_account(user)
-    if "password_hash" in changes:
-        sessions.end_sessions(user, but=current_user().session_id)
-    user.assign(changes)
-    with sessions.unique_username():
+        body["password_hash"] = _hash_new_password(user, body)
+    user = lock_account(user)
+    if "password_hash" in body:
+        sessions.end_sessions(user, except_id=current_user.session_id)
+    user.assign(body)
+    with unique_username():
         db.session.commit()
-    if "password_hash" in changes:
+    if "password_hash" in body:
         audit.log("password-changed")
-    return user
+    return queries.to_user(user)
 
 
-@users.delete('/users/<nanoid("me"):id>')
-@signed_in
-@users.arguments(accounts_schemas.DeletionQuery, location="query")
-@users.answers(AccountForbidden, NoSuchUser)
-@users.response(204, headers={"Set-Cookie": "Set-Cookie"})
-def delete_user(query: dict[str, str], id: str) -> Any:
-    """Delete one's own account, its sessions, and its posts and comments if so asked."""
+@users.delete(
+    '/users/<nanoid("me"):id>',
+    access=SIGNED_IN,
+    query=schemas.DeletionQuery(),
+    status=204,
+    headers=["Set-Cookie"],
+    errors=[AccountForbidden, NoSuchUser],
+)
+def delete_user(id: str, query: dict[str, str]) -> Reply:
+    """Delete your own account and its sessions; its posts and comments too if you choose so."""
     user, with_content = _own_account(id), query["content"] == "delete"
-    deletion.clear_account(user.id, with_content=with_content)
-    deletion.delete_account(sessions.lock_account(user), with_content=with_content)
+    accounts.clear_account(user.id, with_content=with_content)
+    accounts.delete_account(lock_account(user), with_content=with_content)
     db.session.commit()
     audit.log("account-deleted")
-    return None, sessions.cookie(None)
+    return None, sessions.cookie_header(None)
 
 
 def _find(id: str) -> User:
@@ -97,23 +99,23 @@ def _find(id: str) -> User:
 
 
 def _own_account(id: str) -> User:
-    if id != user_id():
+    if id != current_user.id:
         _find(id)
         raise AccountForbidden
-    return own_account()
+    return get_own_account()
 
 
 def _require_password(user: User, password: str | None) -> None:
     if password is None:
         raise InvalidInput.at("/current_password", "A new password needs the current one.")
-    if not sessions.try_password(user, user.username, password):
+    if not verify_password(user, user.username, password):
         audit.log("password-refused")
         raise InvalidInput.at("/current_password", "Is not the current password.")
 
 
-def _hash_new_password(user: User, changes: dict[str, Any]) -> str:
+def _hash_new_password(user: User, body: dict[str, Any]) -> str:
     try:
-        refuse_own_name(changes["password"], changes.get("username", user.username))
+        refuse_own_name(body["password"], body.get("username", user.username))
     except ValidationError as error:
         raise InvalidInput([*body_errors(error.normalized_messages())]) from None
-    return sessions.hash_password(changes.pop("password"))
+    return hash_password(body.pop("password"))

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from posting.cli import archive, backup, demo, doctor, moderation, users
+from posting.cli import archive, backup, demo, doctor, moderation, openapi, users
 
 
 def init_app(app: Flask) -> None:
@@ -15,5 +15,6 @@ def init_app(app: Flask) -> None:
         backup.back_up,
         backup.restore,
         doctor.examine,
+        openapi.openapi,
     ):
         app.cli.add_command(command)

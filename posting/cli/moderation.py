@@ -10,7 +10,8 @@ from flask.cli import AppGroup, with_appcontext
 from posting.cli.examples import example
 from posting.db.engine import db
 from posting.db.migrations import ensure_current
-from posting.db.models import ModerationAct, User
+from posting.db.models import User
+from posting.db.queries import get_moderation_log
 from posting.db.types import ID_PATTERN
 
 # In a target such as "user ID", or "post ID of ID", of which the first is a post's.
@@ -37,7 +38,7 @@ def print_moderation_log(limit: int) -> None:
     def name_of(user_id: str) -> str | None:
         return db.session.scalar(sa.select(User.username).filter_by(id=user_id))
 
-    for act in db.session.scalars(ModerationAct.latest(limit)):
+    for act in get_moderation_log(limit):
         moment = act.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         by = act.moderator
         if act.moderator_id:

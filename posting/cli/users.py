@@ -5,11 +5,12 @@ import sys
 import click
 from flask.cli import AppGroup, with_appcontext
 
-from posting.auth import sessions
+from posting.auth import passwords, sessions
 from posting.cli.examples import example
 from posting.db.engine import db
 from posting.db.migrations import ensure_current
 from posting.db.models import User
+from posting.db.queries import get_user_by_name
 from posting.db.types import now
 from posting.domain import moderation
 from posting.schemas import accounts as accounts_schemas
@@ -77,7 +78,7 @@ def reset_password(name: str) -> None:
     errors = accounts_schemas.SignUp().validate({"username": user.username, "password": password})
     if details := errors.get("password"):
         raise click.ClickException("The password is refused. " + " ".join(details))
-    user.password_hash = sessions.hash_password(password)
+    user.password_hash = passwords.hash_password(password)
     sessions.end_sessions(user)
     moderation.record_by_operator("password reset", user)
     db.session.commit()
@@ -91,7 +92,7 @@ def _ask_password() -> str:
 
 
 def _find(name: str) -> User:
-    user = db.session.scalar(User.named(name))
+    user = get_user_by_name(name)
     if user is None:
         raise click.ClickException(f"There is no user named {name}.")
     return user

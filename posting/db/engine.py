@@ -18,7 +18,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import DeclarativeBase, registry
 
 from posting.config import StartError
-from posting.db.types import UtcDateTime, new_id
+from posting.db.types import UtcDateTime
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
@@ -113,8 +113,6 @@ def init_app(app: Flask) -> None:
         event.listen(engine, "connect", _configure_postgres)
         event.listen(engine, "begin", _begin_on_postgres)
         event.listen(engine, "handle_error", _disconnect_if_types_changed)
-    app.before_request(end_transaction)
-    app.teardown_request(end_transaction)
 
 
 # Listeners for SQLite, in the order in which they run.
@@ -206,7 +204,7 @@ def begin(*, writes: bool) -> None:
     """Begin the session's transaction, as one that writes or only reads.
 
     Without this call, the first query of the session begins it, and it writes unless the request
-    is a GET, HEAD or OPTIONS. `select` begins none.
+    is a GET, HEAD or OPTIONS. `fetch_all` begins none.
     """
     db.session.connection(execution_options={"writes": writes})
 
@@ -243,35 +241,48 @@ def error_reason(error: sa.exc.SQLAlchemyError) -> str:
     return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
 
 
-def select(
+def is_in_transaction() -> bool:
+    """Return whether the session has begun a transaction."""
+    return db.session.registry.has() and db.session().in_transaction()
+
+
+def fetch_all(
     statement: sa.Select[*tuple[Any, ...]], **values: Any
 ) -> Sequence[sa.Row[*tuple[Any, ...]]]:
-    """Return rows of columns, read in the transaction under way, or alone if there is none.
+    """Return the rows of a SELECT of columns, within the transaction if one has begun.
 
-    They are read past the session, which would look for objects of models in them.
+    The ORM session is passed by: building objects takes longer than the query.
     """
-    if db.session.registry.has() and db.session().in_transaction():
+    if is_in_transaction():
         return db.session.connection().execute(statement, values).all()
     with _reader().connect() as connection:
         return connection.execute(statement, values).all()
 
 
-def insert(model: type[Base], **values: Any) -> str:
-    """Add a row, as a part of the transaction, and return its id; no object is made of it."""
-    row = {"id": new_id()} | values
-    db.session.connection().execute(_insertion(model), row)
-    return str(row["id"])
+def fetch_one(
+    statement: sa.Select[*tuple[Any, ...]], **values: Any
+) -> sa.Row[*tuple[Any, ...]] | None:
+    """Return the first row of a SELECT of columns, like `fetch_all`."""
+    rows = fetch_all(statement, **values)
+    return rows[0] if rows else None
+
+
+def insert(model: type[Base], **values: Any) -> dict[str, Any]:
+    """Insert a row within the transaction, and return all of its columns."""
+    result = db.session.connection().execute(_insert_statement(model), values)
+    row: Any = result.last_inserted_params()
+    return dict(row)
 
 
 @cache
-def _insertion(model: type[Base]) -> sa.Insert:
+def _insert_statement(model: type[Base]) -> sa.Insert:
     return sa.insert(Base.metadata.tables[model.__tablename__])
 
 
 def _reader() -> sa.Engine:
-    """Return an engine over the same connections that begins no transaction.
+    """Return an engine over the same pool that begins no transaction.
 
-    A single statement sees one moment anyway, and BEGIN and ROLLBACK take as long as a short one.
+    A single SELECT needs none, and BEGIN and ROLLBACK take as long as a short query.
     """
     engine = db.engine
     reader: sa.Engine | None = current_app.extensions.get(READER)

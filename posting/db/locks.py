@@ -1,61 +1,52 @@
-"""Rows that nobody else can change until the commit, for those who are about to change them.
+"""Row locks taken before a change (`SELECT … FOR UPDATE`).
 
-Locks are taken in one order, so that no two requests wait for each other: first the account that
-asks, then posts, by id, then what hangs under a post, which only the holder of its post changes.
-On SQLite, where each transaction that writes is alone, all of this costs nothing.
+All code takes locks in one order, so that no two requests wait for each other: rate-limit windows,
+then the current user's account, then posts by id. Comments and images are changed only by the
+holder of their post's lock. On SQLite a writing transaction excludes all others, and `FOR UPDATE`
+does nothing.
 """
 
 from typing import TypeVar
 
 import sqlalchemy as sa
-from werkzeug.exceptions import NotFound
 
 from posting.db.engine import db
+from posting.db.errors import NoSuchComment, NoSuchImage, NoSuchPost
 from posting.db.models import Comment, Image, Post
 
-Kind = TypeVar("Kind", Comment, Image)
-
-
-class NoSuchPost(NotFound):
-    description = "There is no such post."
-
-
-class NoSuchComment(NotFound):
-    description = "There is no such comment."
-
-
-class NoSuchImage(NotFound):
-    description = "There is no such image."
+Child = TypeVar("Child", Comment, Image)
 
 
 def get_post_for_update(id: str) -> Post:
-    found = db.session.get(Post, id, with_for_update=True)
-    if found is None:
+    """Lock a post and return it. Error: NoSuchPost."""
+    post = db.session.get(Post, id, with_for_update=True)
+    if post is None:
         raise NoSuchPost
-    return found
+    return post
 
 
 def get_comment_for_update(id: str) -> Comment:
-    """Return a comment that is not deleted."""
-    found = _under_post(Comment, id)
-    if found is None or found.is_deleted:
+    """Lock the post of a comment and return the comment. Error: NoSuchComment, also if deleted."""
+    comment = _get_after_locking_post(Comment, id)
+    if comment is None or comment.is_deleted:
         raise NoSuchComment
-    return found
+    return comment
 
 
 def get_image_for_update(id: str) -> Image:
-    found = _under_post(Image, id)
-    if found is None:
+    """Lock the post of an image and return the image. Error: NoSuchImage."""
+    image = _get_after_locking_post(Image, id)
+    if image is None:
         raise NoSuchImage
-    return found
+    return image
 
 
-def lock_posts(which: sa.ColumnElement[bool]) -> None:
-    """Lock the posts for which a condition holds."""
-    db.session.execute(sa.select(Post.id).where(which).order_by(Post.id).with_for_update())
+def lock_posts(condition: sa.ColumnElement[bool]) -> None:
+    """Lock the posts that match a condition."""
+    db.session.execute(sa.select(Post.id).where(condition).order_by(Post.id).with_for_update())
 
 
-def _under_post(kind: type[Kind], id: str) -> Kind | None:
-    its_post = sa.select(Post).join(kind, kind.post_id == Post.id).where(kind.id == id)
-    db.session.scalars(its_post.with_for_update(of=Post)).one_or_none()
-    return db.session.get(kind, id, populate_existing=True)
+def _get_after_locking_post(model: type[Child], id: str) -> Child | None:
+    post = sa.select(Post).join(model, model.post_id == Post.id).where(model.id == id)
+    db.session.scalars(post.with_for_update(of=Post)).one_or_none()
+    return db.session.get(model, id, populate_existing=True)

@@ -1,8 +1,6 @@
-"""What is stored, the rules that a reader asks of it, and the selects that views page through."""
+"""Tables with their constraints, and who may change a row."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -10,7 +8,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, 
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from posting.db.engine import Base
-from posting.db.types import ID_LENGTH, Rfc3339Text, new_id, now
+from posting.db.types import ID_LENGTH, new_id, now
 
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
@@ -18,11 +16,9 @@ SESSIONS_PER_USER = 50
 MODERATOR = "moderator"
 IDEMPOTENCY_LIFETIME = timedelta(hours=24)
 
-Row = Sequence[Any]
 
-
-class Asker(Protocol):
-    """Who wants to change something."""
+class Actor(Protocol):
+    """A user who wants to change something."""
 
     @property
     def id(self) -> str: ...
@@ -32,31 +28,23 @@ class Asker(Protocol):
 
 
 def bytewise(length: int) -> String:
-    """Return a type of text that compares byte by byte on both engines, whatever the locale."""
+    """Return a string type that compares byte by byte on both databases, whatever the locale."""
     return String(length).with_variant(String(length, collation="C"), "postgresql")
 
 
 Identifier = bytewise(ID_LENGTH)
 
 
-def as_created(context: Any) -> datetime:
-    """Return the moment of creation, as the default of `updated_at`."""
-    moment: datetime = context.get_current_parameters()["created_at"]
-    return moment
-
-
-def as_written(moment: Any) -> sa.Label[str]:
-    """Select a moment as it is sent."""
-    return sa.type_coerce(moment, Rfc3339Text()).label(moment.key)
-
-
-def author_of(author_id: str | None, username: str | None, name: str | None) -> Any:
-    """Return what lists show of an author; null when that account is gone."""
-    return author_id and {"id": author_id, "username": username, "display_name": name}
+def same_as_created_at(context: Any) -> datetime:
+    """Return the row's `created_at`, as the default of `updated_at`."""
+    created_at: datetime = context.get_current_parameters()["created_at"]
+    return created_at
 
 
 class User(Base):
-    """An account. Its name is unique without regard to case."""
+    """An account. Usernames are unique without regard to case."""
+
+    PUBLIC = ("id", "username", "display_name", "bio", "role", "created_at")
 
     __tablename__ = "users"
 
@@ -81,13 +69,9 @@ class User(Base):
     def is_moderator(self) -> bool:
         return self.role == MODERATOR
 
-    @staticmethod
-    def named(username: str) -> sa.Select["User"]:
-        return sa.select(User).where(func.lower(User.username) == username.lower())
-
 
 class Session(Base):
-    """A sign-in that lasts until sign-out, 30 idle days or 90 days; its token is kept hashed."""
+    """A sign-in. It ends with sign-out, after 30 idle days or after 90 days."""
 
     __tablename__ = "sessions"
 
@@ -102,38 +86,13 @@ class Session(Base):
 
     user: Mapped[User] = relationship()
 
-    @staticmethod
-    def alive() -> sa.ColumnElement[bool]:
-        """Return a condition that asks for the time whenever it is executed."""
-        return sa.and_(
-            Session.last_seen_at > sa.bindparam(None, callable_=lambda: now() - SESSION_IDLE),
-            Session.created_at > sa.bindparam(None, callable_=lambda: now() - SESSION_LIFETIME),
-        )
-
-    @staticmethod
-    @cache
-    def of_user() -> sa.Select[*tuple[Any, ...]]:
-        """Select what is shown of the sessions of the user `user`, the newest first."""
-        table = Session
-        shown = sa.select(
-            table.id, as_written(table.created_at), as_written(table.last_seen_at), table.user_agent
-        )
-        own = shown.where(table.user_id == sa.bindparam("user"), table.alive())
-        return own.order_by(table.created_at.desc(), table.id)
-
-    @staticmethod
-    @cache
-    def presented() -> sa.Select[*tuple[Any, ...]]:
-        """Select who asks with the session whose token has the hash `token_hash`."""
-        who = sa.select(
-            User.id, User.username, User.role, Session.id.label("session_id"), Session.last_seen_at
-        )
-        own = Session.token_hash == sa.bindparam("token_hash")
-        return who.join(Session.user).where(own, Session.alive())
-
 
 class Post(Base):
-    """A titled text. It outlives its author's account unless the author decides otherwise."""
+    """A text with a title. It outlives its author's account unless the author decides otherwise."""
+
+    # Columns of the API's two forms of a post.
+    SUMMARY = ("id", "title", "comment_count", "created_at", "updated_at")
+    DETAIL = (*SUMMARY, "content")
 
     __tablename__ = "posts"
 
@@ -146,7 +105,7 @@ class Post(Base):
     comment_count: Mapped[int] = mapped_column(default=0)
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
-    updated_at: Mapped[datetime] = mapped_column(default=as_created, onupdate=now)
+    updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at, onupdate=now)
 
     author: Mapped[User | None] = relationship()
 
@@ -159,65 +118,21 @@ class Post(Base):
         CheckConstraint("comment_count >= 0", name="comment_count"),
     )
 
-    def editable_by(self, user: Asker) -> bool:
+    def is_editable_by(self, user: Actor) -> bool:
         return self.author_id == user.id
 
-    def deletable_by(self, user: Asker) -> bool:
-        return self.editable_by(user) or user.is_moderator
-
-    @staticmethod
-    def count_comment(post_id: str) -> sa.Update:
-        """Count one more comment, which is no edit of the post."""
-        one_more = {"comment_count": Post.comment_count + 1, "updated_at": Post.updated_at}
-        return sa.update(Post).where(Post.id == post_id).values(one_more)
-
-    @staticmethod
-    @cache
-    def briefs(*, of_author: bool = False) -> sa.Select[*tuple[Any, ...]]:
-        """Select what lists show: posts with their authors, without content, in no order yet.
-
-        Of all, or of the author who is the parameter `author`.
-        """
-        statement = sa.select(
-            Post.id,
-            Post.title,
-            Post.comment_count,
-            as_written(Post.created_at),
-            as_written(Post.updated_at),
-            Post.author_id,
-            User.username,
-            User.display_name,
-        ).outerjoin(Post.author)
-        return statement.where(Post.author_id == sa.bindparam("author")) if of_author else statement
-
-    @staticmethod
-    @cache
-    def whole() -> sa.Select[*tuple[Any, ...]]:
-        """Select what `briefs` does of the post `id`, its content, version and if it has images."""
-        has_images = sa.exists().where(Image.post_id == Post.id)
-        whole = Post.briefs().add_columns(Post.content, Post.version, has_images)
-        return whole.where(Post.id == sa.bindparam("id"))
-
-    @staticmethod
-    def brief(row: Row) -> dict[str, Any]:
-        """Turn one row of `briefs` into the plain form that the schema reads fastest."""
-        post_id, title, comment_count, created_at, updated_at, *author = row
-        return {
-            "id": post_id,
-            "title": title,
-            "author": author_of(*author),
-            "created_at": created_at,
-            "updated_at": updated_at,
-            "comment_count": comment_count,
-        }
+    def is_deletable_by(self, user: Actor) -> bool:
+        return self.is_editable_by(user) or user.is_moderator
 
 
 class Comment(Base):
-    """A comment on a post, or a reply to another one there.
+    """A comment on a post, or a reply to another comment on it.
 
-    Without content it is a tombstone: deleted, but kept as the place of its replies. A reply is
-    always made later than what it replies to.
+    A comment without content is a tombstone: deleted, but kept as the parent of its replies. A
+    reply's `created_at` is always later than its parent's.
     """
+
+    PUBLIC = ("id", "post_id", "parent_id", "content", "created_at", "updated_at")
 
     __tablename__ = "comments"
 
@@ -230,7 +145,7 @@ class Comment(Base):
     content: Mapped[str | None] = mapped_column(Text)
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
-    updated_at: Mapped[datetime] = mapped_column(default=as_created, onupdate=now)
+    updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at, onupdate=now)
 
     __mapper_args__ = {"version_id_col": version}  # noqa: RUF012 - SQLAlchemy's own form
     __table_args__ = (
@@ -243,63 +158,17 @@ class Comment(Base):
     def is_deleted(self) -> bool:
         return self.content is None
 
-    @staticmethod
-    def moment_of_reply(parent: "Comment | None") -> datetime:
-        """Return the `created_at` of a new comment, always later than that of its parent."""
-        return max(now(), parent.created_at + timedelta(milliseconds=1)) if parent else now()
-
-    def editable_by(self, user: Asker) -> bool:
+    def is_editable_by(self, user: Actor) -> bool:
         return self.author_id == user.id
 
-    def deletable_by(self, user: Asker) -> bool:
-        return self.editable_by(user) or user.is_moderator
-
-    @staticmethod
-    @cache
-    def on_post() -> sa.Select[*tuple[Any, ...]]:
-        """Select what is shown of the comments on the post `post`, in no order yet."""
-        return Comment.listed().where(Comment.post_id == sa.bindparam("post"))
-
-    @staticmethod
-    @cache
-    def one() -> sa.Select[*tuple[Any, ...]]:
-        """Select what is shown of the comment `id`."""
-        return Comment.listed().where(Comment.id == sa.bindparam("id"))
-
-    @staticmethod
-    def listed() -> sa.Select[*tuple[Any, ...]]:
-        """Select what is shown of comments: they and their authors."""
-        return sa.select(
-            Comment.id,
-            Comment.post_id,
-            Comment.parent_id,
-            Comment.content,
-            as_written(Comment.created_at),
-            as_written(Comment.updated_at),
-            Comment.version,
-            Comment.author_id,
-            User.username,
-            User.display_name,
-        ).outerjoin(User, User.id == Comment.author_id)
-
-    @staticmethod
-    def item(row: Row) -> dict[str, Any]:
-        """Turn one row of `listed` into the plain form that the schema reads fastest."""
-        comment_id, post_id, parent_id, content, created_at, updated_at, _, *author = row
-        return {
-            "id": comment_id,
-            "post_id": post_id,
-            "parent_id": parent_id,
-            "author": author_of(*author),
-            "content": content,
-            "deleted": content is None,
-            "created_at": created_at,
-            "updated_at": updated_at,
-        }
+    def is_deletable_by(self, user: Actor) -> bool:
+        return self.is_editable_by(user) or user.is_moderator
 
 
 class Image(Base):
-    """A picture that belongs to a post; its bytes are in `ImageData`, and never change."""
+    """An image of a post. Its bytes are in `ImageData` and never change."""
+
+    PUBLIC = ("id", "media_type", "width", "height", "size", "alt", "created_at")
 
     __tablename__ = "images"
 
@@ -324,35 +193,15 @@ class Image(Base):
         CheckConstraint("length(alt) <= 500", name="alt_length"),
     )
 
-    def editable_by(self, user: Asker) -> bool:
-        return self.post.editable_by(user)
+    def is_editable_by(self, user: Actor) -> bool:
+        return self.post.is_editable_by(user)
 
-    def deletable_by(self, user: Asker) -> bool:
-        return self.post.deletable_by(user)
-
-    @staticmethod
-    @cache
-    def of_post() -> sa.Select[*tuple[Any, ...]]:
-        """Select what is shown of the images of the post `post`, in the order of their coming."""
-        own = Image.listed().where(Image.post_id == sa.bindparam("post"))
-        return own.order_by(Image.created_at, Image.id)
-
-    @staticmethod
-    def listed() -> sa.Select[*tuple[Any, ...]]:
-        """Select what is shown of images."""
-        return sa.select(
-            Image.id,
-            Image.media_type,
-            Image.width,
-            Image.height,
-            Image.size,
-            Image.alt,
-            as_written(Image.created_at),
-        )
+    def is_deletable_by(self, user: Actor) -> bool:
+        return self.post.is_deletable_by(user)
 
 
 class ImageData(Base):
-    """The bytes of an image, apart from what lists read."""
+    """The bytes of an image, in a table of their own so that lists do not read them."""
 
     __tablename__ = "image_data"
 
@@ -363,7 +212,7 @@ class ImageData(Base):
 
 
 class IdempotencyKey(Base):
-    """A key under which a user has created something, and the answer to be given again."""
+    """A key that a client sent with a request that created something, and the stored response."""
 
     __tablename__ = "idempotency_keys"
 
@@ -377,8 +226,8 @@ class IdempotencyKey(Base):
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
 
 
-class ModerationAct(Base):
-    """What a moderator or the operator did to somebody else; it names them, and outlives them."""
+class ModerationAction(Base):
+    """A moderator's or operator's action on the content or account of another user."""
 
     __tablename__ = "moderation_acts"
 
@@ -389,14 +238,9 @@ class ModerationAct(Base):
     target: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
 
-    @staticmethod
-    def latest(count: int) -> sa.Select["ModerationAct"]:
-        table = ModerationAct
-        return sa.select(table).order_by(table.created_at.desc(), table.id).limit(count)
-
 
 class RateWindow(Base):
-    """A stretch of time in which hits are counted; the key is a hash of whose and of which kind."""
+    """The hits of one subject within one window of a limit; the key is a hash of both."""
 
     __tablename__ = "rate_windows"
 
@@ -404,24 +248,8 @@ class RateWindow(Base):
     hits: Mapped[int] = mapped_column()
     ends_at: Mapped[datetime] = mapped_column(index=True)
 
-    @staticmethod
-    @cache
-    def open() -> sa.Select[*tuple[Any, ...]]:
-        """Select the window `key` if it is open at `moment`; see `has_ended`."""
-        own = RateWindow.key == sa.bindparam("key")
-        is_open = ~RateWindow.has_ended(sa.bindparam("moment"), sa.bindparam("latest_end"))
-        return sa.select(RateWindow.hits, RateWindow.ends_at).where(own, is_open)
 
-    @staticmethod
-    def has_ended(moment: Any, latest_end: Any) -> sa.ColumnElement[bool]:
-        """Return the condition that a window has ended by `moment`.
-
-        One that ends after `latest_end`, a whole window from now, was started by a wrong clock.
-        """
-        return sa.or_(RateWindow.ends_at <= moment, RateWindow.ends_at > latest_end)
-
-
-# What nobody deletes when its time has passed, by which moment, and how long it lasts.
+# Rows that `posting.db.purge` deletes: the timestamp, and how long after it they expire.
 EXPIRING = (
     (Session.created_at, SESSION_LIFETIME),
     (IdempotencyKey.created_at, IDEMPOTENCY_LIFETIME),

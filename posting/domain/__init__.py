@@ -1,1 +1,1 @@
-"""Rules that concern more than one table."""
+"""Rules that concern more than one table: accounts, threads of comments, moderation, images."""

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import prometheus_client
-from flask import Flask, Response, current_app, g, request
+from flask import Response, current_app, g, request
 from prometheus_client import multiprocess
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
@@ -98,8 +98,3 @@ def render_metrics() -> bytes:
     except ValueError:  # there is no folder, and so only one process
         registry = prometheus_client.REGISTRY
     return prometheus_client.generate_latest(registry)
-
-
-def init_app(app: Flask) -> None:
-    app.before_request(start_timer)
-    app.after_request(record)

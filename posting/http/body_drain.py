@@ -56,7 +56,7 @@ class BodyDrain:
         return left > 0
 
 
-def add_middleware(app: Flask) -> None:
+def init_app(app: Flask) -> None:
     """Wrap the app and all other middleware; call this last."""
     max_bytes = max(app.config["MAX_JSON_BYTES"], max_form_bytes(app.config))
     drain = BodyDrain(app.wsgi_app, max_bytes)

@@ -6,7 +6,7 @@ no protection. The rules are those of `http.CrossOriginProtection` in Go 1.25.
 
 from urllib.parse import urlsplit
 
-from flask import Flask, current_app, request
+from flask import current_app, request
 from werkzeug.exceptions import Forbidden
 
 from posting.db.engine import SAFE_METHODS
@@ -38,7 +38,3 @@ def _host(origin: str) -> str | None:
         return urlsplit(origin).netloc or None
     except ValueError:
         return None
-
-
-def init_app(app: Flask) -> None:
-    app.before_request(refuse_cross_site_writes)

@@ -1,236 +1,229 @@
-"""The way of a request through a view: may they ask, and again? is the input valid? then the view.
+"""Endpoints: what a view declares, and the order in which a request is checked.
 
-A view declares its access rule and its inputs with decorators; `Blueprint` runs them, in the order
-in which errors must answer: 401, 429, then 413, 415 and 400, then one 422 for all that is wrong.
+A view is registered with all of its declarations in one call, such as::
+
+    @posts.post("/posts", access=SIGNED_IN, limit=LIMIT, body=PostInput(), idempotent=True,
+                status=201, returns=Post(), headers=["ETag", "Location"])
+    def create_post(body): ...
+
+The checks of a request and the OpenAPI document are made from the same `Endpoint`.
 """
 
+import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cached_property
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-import flask_smorest
-from flask import Response, jsonify, request
+import flask
+import orjson
+from flask import Response, g, request
 from marshmallow import Schema, ValidationError
-from werkzeug.datastructures import Headers, MultiDict
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map
 
+from posting.db.engine import SAFE_METHODS, db, is_in_transaction
 from posting.db.types import ID_LENGTH, ID_PATTERN, ID_RULE
-from posting.http import openapi, request_body
-from posting.http.errors import UNKNOWN, Errors, InvalidInput, body_errors
+from posting.http import idempotency, rate_limits, request_body
+from posting.http.errors import UNKNOWN, Errors, InvalidInput, body_errors, parameter_errors
+from posting.http.rate_limits import Counts, Limit
 
-View = TypeVar("View", bound=Callable[..., Any])
-Messages = dict[str, list[str]]
-BODIES = frozenset({"json", "files"})
-MOMENT = 0.1  # seconds in which who may ask does not change
+# A reply is a response, or a body and perhaps headers, of which the endpoint makes a response.
+Reply = Any
+# A class has the same text wherever it is raised; a function of the settings returns the error of
+# one endpoint, or None if the settings exclude it.
+DocumentedError = type[HTTPException] | Callable[[Mapping[str, Any]], HTTPException | None]
+
+MAX_ACCESS_AGE = 0.1  # seconds after which access is checked again, when a body took so long
 _is_id = re.compile(ID_PATTERN.removesuffix("$") + r"\Z").match
 
 
-class Decorator(Protocol):
-    """Takes a view and returns what stands for it."""
-
-    def __call__(self, view: View, /) -> View: ...
-
-
 class IdConverter(BaseConverter):
-    """A path segment that should be an identifier; whether it is one is input, not routing.
+    """A path segment that should be an id; a malformed one is 422, as for other input.
 
     `<nanoid("me"):id>` leaves the segment `me` to another route.
     """
 
-    def __init__(self, url_map: Map, but: str = "") -> None:
+    def __init__(self, url_map: Map, exclude: str = "") -> None:
         super().__init__(url_map)
-        self.regex = rf"(?!{but}$)[^/]+"
+        self.regex = rf"(?!{exclude}$)[^/]+"
 
 
-def public(view: View) -> View:
-    """Let everyone ask, whoever they are."""
-    return grant(view, anyone, security=[])
+@dataclass(frozen=True)
+class Access:
+    """A rule on who may send a request: `check` raises an error if this client may not."""
+
+    check: Callable[[], None]
+    security: Sequence[Mapping[str, Any]]  # as OpenAPI has it
+    errors: Sequence[type[HTTPException]] = ()
 
 
-def anyone() -> None:
-    """Refuse nobody."""
+PUBLIC = Access(lambda: None, security=[])
 
 
-def grant(view: View, rule: Callable[[], None], **documentation: Any) -> View:
-    """Attach an access rule to a view: a function that raises if the caller may not ask."""
-    view.access = rule  # type: ignore[attr-defined]  # read where views are registered
-    documented: View = openapi.noted(flask_smorest.Blueprint.doc(**documentation))(view)
-    return documented
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Endpoint:
+    """A view with what it declares.
+
+    The view is called with the path's values and, if declared, `body`, `form`, `query` (as loaded
+    by their schemas) and `if_match` (the header or None). It commits what it writes.
+
+    Error: TypeError if the view's parameters are not those.
+    """
+
+    name: str
+    rule: str
+    method: str
+    view: Callable[..., Reply]
+    access: Access
+    limit: Limit | None = None
+    body: Schema | None = None
+    form: Schema | None = None
+    query: Schema | None = None
+    if_match: bool = False
+    idempotent: bool = False
+    status: int = 200
+    returns: Schema | Mapping[str, Any] | None = None  # a marshmallow or JSON schema; None: no body
+    media_type: str = "application/json"
+    headers: Sequence[str] = ()
+    description: str = ""  # of the response; the status's phrase if empty
+    errors: Sequence[DocumentedError] = ()
+    documented: bool = True
+
+    def __post_init__(self) -> None:
+        declared = set(re.findall(r"(\w+)>", self.rule))
+        declared |= {name for name in ("body", "form", "query", "if_match") if getattr(self, name)}
+        taken = set(inspect.signature(self.view).parameters)
+        if declared != taken:
+            raise TypeError(f"{self.name} takes {sorted(taken)} but declares {sorted(declared)}")
+
+    def __call__(self, **path: str) -> Response:
+        """Check the request in the order in which its errors are documented, and call the view."""
+        started = monotonic()
+        self.access.check()
+        key = None
+        if self.idempotent:
+            g.idempotent_request = None
+            key = request.headers.get(idempotency.NAME)
+        if self.limit and key is None:  # a replay must not be refused
+            rate_limits.check(self.limit)
+        inputs = self._read_inputs(path, key)
+        if (self.body or self.form) and monotonic() - started > MAX_ACCESS_AGE:
+            self.access.check()  # a session may have ended while the body arrived
+        if key is None:
+            return self._call_view(path, inputs)
+        return idempotency.run(
+            key, path, inputs.values(), call=lambda: self._call_view(path, inputs)
+        )
+
+    def _call_view(self, path: Mapping[str, str], inputs: Mapping[str, Any]) -> Response:
+        if self.limit and self.limit.counts is not Counts.FAILURES:
+            g.hits = rate_limits.hit((self.limit, self.limit.subject()))
+            if self.limit.counts is Counts.ATTEMPTS:
+                db.session.commit()
+                rate_limits.announce(g.hits)
+        reply = self.view(**path, **inputs)
+        if self.method not in SAFE_METHODS and is_in_transaction():
+            raise RuntimeError(f"{self.name} did not commit its transaction")
+        if self.limit and self.limit.counts is Counts.SUCCESSES:
+            rate_limits.announce(g.hits)
+        return self._to_response(reply)
+
+    def _to_response(self, reply: Reply) -> Response:
+        body, headers = reply if isinstance(reply, tuple) else (reply, {})
+        if isinstance(body, Response):
+            return body
+        if (body is None) != (self.returns is None):
+            raise RuntimeError(f"{self.name} returned another body than it declares")
+        if body is None:
+            response = Response(status=self.status)
+            del response.headers["Content-Type"]
+        else:
+            data = orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE)
+            response = Response(data, self.status, content_type="application/json")
+        response.headers.extend(headers)
+        return response
+
+    def _read_inputs(self, path: Mapping[str, str], key: str | None) -> dict[str, Any]:
+        """Return the inputs that the view declares.
+
+        Errors: 413, 415 and 400 for the body, then one 422 that lists everything invalid.
+        """
+        errors: Errors = []
+        if not self.query and self.documented and request.query_string:
+            names = request.args or [""]  # "?&" has no name, but is another URL to caches
+            errors += [{"detail": UNKNOWN, "parameter": name} for name in names]
+        if not _is_id(path.get("id", "a" * ID_LENGTH)):
+            errors.append({"detail": ID_RULE, "parameter": "id"})
+        inputs: dict[str, Any] = {}
+        if self.body:
+            inputs["body"] = _load(self.body, request_body.read_json(), errors)
+        if self.form:
+            inputs["form"] = _load(self.form, request_body.read_form(), errors)
+        if self.query:
+            inputs["query"] = (
+                _load(self.query, request.args, errors, parameter_errors)
+                if request.args
+                else self._default_query
+            )
+        if key is not None:
+            errors += idempotency.errors_of(key)
+        if errors:
+            raise InvalidInput(errors)
+        if self.if_match:
+            inputs["if_match"] = request.headers.get("If-Match")
+        return inputs
+
+    @cached_property
+    def _default_query(self) -> dict[str, Any]:
+        """The query of a request that sends none, loaded once."""
+        return dict(self.query.load({})) if self.query else {}
 
 
-class _NoParser:
-    """Stands in for webargs' parser: `_operation` reads what a view takes."""
+def _load(
+    schema: Schema,
+    data: Any,
+    errors: Errors,
+    describe: Callable[[Any], Iterable[dict[str, str]]] = body_errors,
+) -> Any:
+    """Return what a schema loads; append its errors to `errors`.
 
-    DEFAULT_VALIDATION_STATUS = 422
+    A form or query arrives as a multi-dict, in which no name may be repeated.
+    """
+    try:
+        if not isinstance(data, MultiDict):
+            return schema.load(data)
+        if repeated := [name for name, values in data.lists() if len(values) > 1]:
+            raise ValidationError({name: ["Given more than once."] for name in repeated})
+        return schema.load(data.to_dict())
+    except ValidationError as error:
+        errors += describe(error.normalized_messages())
 
-    @staticmethod
-    def use_args(_schema: Schema, *, location: str) -> Decorator:
-        return lambda view: view
 
+class Blueprint(flask.Blueprint):
+    """A blueprint whose routes are endpoints; `description` documents them as a group."""
 
-class Blueprint(openapi.DocumentedBlueprint):
-    """A resource's views: each must declare who may ask, and is documented as it behaves."""
-
-    ARGUMENTS_PARSER = _NoParser()
-
-    # flask-smorest has no type hints: these are the decorators that views use.
-    get: Callable[..., Decorator]
-    post: Callable[..., Decorator]
-    patch: Callable[..., Decorator]
-    delete: Callable[..., Decorator]
-
-    def arguments(self, schema: Schema | type[Schema], *, location: str = "json") -> Decorator:
-        """Take an input, checked by `schema`: `json`, `files` (a form), `query` or `headers`."""
-        instance = schema() if isinstance(schema, type) else schema
-        document = openapi.noted(super().arguments(instance, location=location))
-
-        def note(view: View) -> View:
-            inputs = ((location, instance), *getattr(view, "inputs", ()))
-            view.inputs = inputs  # type: ignore[attr-defined]  # read where views are registered
-            documented: View = document(view)
-            return documented
-
-        return note
-
-    def response(self, status: int, schema: Any = None, **documentation: Any) -> Decorator:
-        """Answer what a view returns: a response, or a body, which `schema` dumps, and headers."""
-        instance = schema() if isinstance(schema, type) else schema
-        document = super().response(status, instance, **documentation)
-
-        def decorate(view: Any) -> Any:
-            @wraps(document(view))
-            def answer(*values: Any, **path: str) -> Response:
-                body, headers = _parts(view(*values, **path))
-                if isinstance(body, Response):
-                    return body
-                response = jsonify(body if instance is None else instance.dump(body))
-                response.status_code = status
-                response.headers.extend(headers)
-                return response
-
-            return answer
-
-        return decorate
+    def __init__(self, name: str, import_name: str, *, description: str) -> None:
+        super().__init__(name, import_name)
+        self.description = description
 
     def add_url_rule(
         self,
         rule: str,
         endpoint: str | None = None,
         view_func: Any = None,
-        *args: Any,
-        documented: bool = True,
-        **options: Any,
+        provide_automatic_options: bool | None = None,
+        *,
+        methods: Iterable[str] = ("GET",),
+        **declarations: Any,
     ) -> None:
-        if not hasattr(view_func, "access"):
-            raise TypeError(f"{view_func} declares no access rule")
+        """Register a view as an `Endpoint`. Error: TypeError for incomplete declarations."""
+        [method] = methods
         name = endpoint or view_func.__name__
-        view_func = self.answers(lambda _: _invalid(view_func, rule))(view_func)
-        checked = _operation(view_func, documented=documented)
-        operation = openapi.noted(self.doc(operationId=name))(checked)
-        super().add_url_rule(rule, name, operation, *args, **options)
-        if not documented:
-            del self._docs[name]
-
-
-def _invalid(view: Any, rule: str) -> InvalidInput:
-    """Return a view's error, for the document: for "x" as id, and {} as body or "page" as query."""
-    errors: Errors = [{"detail": ID_RULE, "parameter": "id"}] if ":id>" in rule else []
-    for location, schema in getattr(view, "inputs", ()):
-        if location in BODIES:
-            errors += body_errors(schema.validate({}))
-    return InvalidInput(errors or [{"detail": UNKNOWN, "parameter": "page"}])
-
-
-def _parts(returned: Any) -> tuple[Any, Mapping[str, str]]:
-    body, headers = returned if isinstance(returned, tuple) else (returned, {})
-    return body, headers
-
-
-def _operation(view: Any, *, documented: bool) -> Callable[..., Any]:
-    access: Callable[[], None] = view.access
-    limit: Callable[[], None] = getattr(view, "limit", anyone)
-    inputs: tuple[tuple[str, Schema], ...] = getattr(view, "inputs", ())
-    locations = {location for location, _ in inputs}
-    takes_body = not locations.isdisjoint(BODIES)
-    takes_query = "query" in locations or not documented
-
-    @wraps(view)
-    def operation(**path: str) -> Any:
-        asked = monotonic()
-        access()
-        limit()
-        values = _read(inputs, path, takes_query=takes_query)
-        if takes_body and monotonic() - asked > MOMENT:
-            access()  # a body can take hours to arrive, in which a session ends
-        return view(*values, **path)
-
-    return operation
-
-
-def _read(
-    inputs: Iterable[tuple[str, Schema]], path: dict[str, str], *, takes_query: bool
-) -> list[Any]:
-    """Return what a view takes; raise one 422 that names everything wrong in path and inputs."""
-    errors: Errors = []
-    if not takes_query and request.query_string:
-        names = request.args or [""]  # "?&" has no name, but caches see another URL
-        errors += [{"detail": UNKNOWN, "parameter": name} for name in names]
-    if not _is_id(path.get("id", "a" * ID_LENGTH)):
-        errors.append({"detail": ID_RULE, "parameter": "id"})
-    taken = [(_LOCATIONS[name], schema, _LOCATIONS[name].take()) for name, schema in inputs]
-    values = []
-    for location, schema, data in taken:
-        try:
-            values.append(location.load(schema, data))
-        except ValidationError as error:
-            errors.extend(location.errors(error.normalized_messages()))
-    if errors:
-        raise InvalidInput(errors)
-    return values
-
-
-def _load_once(schema: Schema, named: MultiDict[str, Any]) -> Any:
-    if not named:
-        return dict(_load_nothing(schema))
-    if repeated := [name for name, values in named.lists() if len(values) > 1]:
-        raise ValidationError({name: ["Given more than once."] for name in repeated})
-    return schema.load(named.to_dict())
-
-
-@cache
-def _load_nothing(schema: Schema) -> Any:
-    return schema.load({})
-
-
-def _load_headers(schema: Schema, headers: Headers) -> Any:
-    names = (str(field.data_key) for field in schema.fields.values())
-    sent = {name: headers[name] for name in names if name in headers}
-    return schema.load(sent) if sent else dict(_load_nothing(schema))
-
-
-def _errors_of(place: str) -> Callable[[Messages], Iterable[dict[str, str]]]:
-    def errors(messages: Messages) -> Iterable[dict[str, str]]:
-        for name, details in messages.items():
-            yield from ({"detail": detail, place: name} for detail in details)
-
-    return errors
-
-
-@dataclass(frozen=True)
-class _Location:
-    """Where an input comes from: how it is taken and loaded, and what its errors point at."""
-
-    take: Callable[[], Any]
-    load: Callable[[Schema, Any], Any]
-    errors: Callable[[Messages], Iterable[dict[str, str]]]
-
-
-_LOCATIONS = {
-    "json": _Location(request_body.read_json, Schema.load, body_errors),
-    "files": _Location(request_body.read_form, _load_once, body_errors),
-    "query": _Location(lambda: request.args, _load_once, _errors_of("parameter")),
-    "headers": _Location(lambda: request.headers, _load_headers, _errors_of("header")),
-}
+        if "access" not in declarations:
+            raise TypeError(f"{name} declares no access rule")
+        operation = Endpoint(name=name, rule=rule, method=method, view=view_func, **declarations)
+        super().add_url_rule(rule, name, operation, provide_automatic_options, methods=[method])

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457): one shape for all of them."""
+"""Errors as problem details (RFC 9457)."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -27,26 +27,26 @@ MAX_NAME = 100  # characters of a name in an error
 Errors = list[dict[str, str]]
 UNKNOWN = "Unknown field."  # as marshmallow says it
 
-# Where werkzeug speaks of browsers and servers, a client of an API needs other words.
+# Details for clients of an API, where werkzeug's defaults address users of a browser.
 DETAILS = {
-    404: "Nothing is at this path.",
-    405: "This path does not take this method; the Allow header lists those it takes.",
-    413: "The body is larger than this service takes.",
-    500: "Something went wrong here. It has been logged under the request_id.",
+    404: "There is nothing at this path.",
+    405: "This path does not support this method; the Allow header lists those it supports.",
+    413: "The body is larger than this service accepts.",
+    500: "An internal error occurred. It has been logged under this request_id.",
 }
 
 
 def title(status: int) -> str:
-    """Return a status's phrase as RFC 9110 has it; the oldest Pythons have two by former names."""
+    """Return a status's phrase in RFC 9110, of which Python 3.11 and 3.12 have two former ones."""
     renamed = {413: "Content Too Large", 422: "Unprocessable Content"}
     return renamed.get(status, HTTPStatus(status).phrase)
 
 
 class ProblemError(Schema):
-    """One thing that is wrong with the input."""
+    """An error in the input."""
 
     class Meta:
-        unknown = EXCLUDE  # it may gain members
+        unknown = EXCLUDE  # later versions may add members
 
     detail = fields.String(required=True, metadata={"examples": ["Must not be blank."]})
     pointer = fields.String(
@@ -59,10 +59,10 @@ class ProblemError(Schema):
 
 
 class Problem(Schema):
-    """What went wrong (RFC 9457)."""
+    """Problem details (RFC 9457)."""
 
     class Meta:
-        unknown = EXCLUDE  # it may gain members
+        unknown = EXCLUDE  # later versions may add members
 
     type = fields.String(required=True, metadata={"examples": ["about:blank"]})
     title = fields.String(required=True, metadata={"examples": ["Unprocessable Content"]})
@@ -70,17 +70,17 @@ class Problem(Schema):
     detail = fields.String(required=True, metadata={"examples": ["The input is not valid."]})
     request_id = fields.String(
         required=True,
-        metadata={"description": "Names the request in the log", "examples": ["8kQ0nTz3HsbXa1"]},
+        metadata={"description": "The request's id in the log", "examples": ["8kQ0nTz3HsbXa1"]},
     )
     errors = fields.List(
-        fields.Nested(ProblemError), metadata={"description": "With 422: everything that is wrong"}
+        fields.Nested(ProblemError), metadata={"description": "With 422: all errors in the input"}
     )
 
 
 class InvalidInput(UnprocessableEntity):
-    """Well-formed input that breaks rules, each named in `errors`."""
+    """Well-formed input that breaks rules, each of them listed in `errors`."""
 
-    description = "The input is not valid; errors says what and where."
+    description = "The input is not valid; `errors` says what is wrong and where."
 
     def __init__(self, errors: Errors) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class InvalidInput(UnprocessableEntity):
 
 
 class NotSignedIn(Unauthorized):
-    """No session is presented, or none that is valid."""
+    """The request has no valid session."""
 
     description = "Sign in first: POST /signin."
 
@@ -103,11 +103,11 @@ class NotSignedIn(Unauthorized):
 
 
 class DatabaseBusy(ServiceUnavailable):
-    description = "The database is busy or away; try again."
+    description = "The database is busy or unavailable; try again."
 
 
 def body_errors(messages: Any, path: tuple[str, ...] = ()) -> Iterable[dict[str, str]]:
-    """Flatten marshmallow's nested messages into problem errors with JSON Pointers (RFC 6901)."""
+    """Flatten marshmallow's nested messages into errors with JSON Pointers (RFC 6901)."""
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
             name = str(key)[:MAX_NAME].replace("~", "~0").replace("/", "~1")
@@ -117,8 +117,14 @@ def body_errors(messages: Any, path: tuple[str, ...] = ()) -> Iterable[dict[str,
         yield from ({"detail": detail, "pointer": pointer} for detail in messages)
 
 
+def parameter_errors(messages: Mapping[str, list[str]]) -> Iterable[dict[str, str]]:
+    """Turn marshmallow's messages into errors of query parameters."""
+    for name, details in messages.items():
+        yield from ({"detail": detail, "parameter": name} for detail in details)
+
+
 def describe(error: HTTPException, status: int, request_id: str) -> dict[str, Any]:
-    """Return the problem that `error` is to a client."""
+    """Return the problem details of an error."""
     detail = error.description or ""
     default = default_exceptions.get(status)
     if default and detail == default.description:
@@ -134,13 +140,13 @@ def describe(error: HTTPException, status: int, request_id: str) -> dict[str, An
 
 
 def respond(error: HTTPException) -> Response:
-    """Return the problem that tells of `error`, with the headers that belong to it."""
+    """Return the response to an error."""
     if error.code is None or error.code < 400:
         return current_app.make_response(error.get_response())
     if event := AUDITED.get(error.code):
         audit.log(event)
     problem = describe(error, error.code, g.request_id)
-    # A name that the client sent may hold a lone surrogate, which is no UTF-8.
+    # A name in the input may contain lone surrogates, which UTF-8 cannot encode.
     body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
     response = current_app.response_class(body + b"\n", error.code, content_type=MEDIA_TYPE)
     response.headers.extend(
@@ -149,8 +155,8 @@ def respond(error: HTTPException) -> Response:
     return response
 
 
-def busy(error: sa.exc.SQLAlchemyError) -> Response:
-    """Answer 503 when the database is away, locked or full."""
+def respond_busy(error: sa.exc.SQLAlchemyError) -> Response:
+    """Return 503 when the database is unavailable, locked or full."""
     db.session.rollback()
     current_app.logger.error("The database did not answer: %s", str(error).partition("\n")[0])
     return respond(DatabaseBusy(retry_after=RETRY_SECONDS))
@@ -158,5 +164,5 @@ def busy(error: sa.exc.SQLAlchemyError) -> Response:
 
 def init_app(app: Flask) -> None:
     app.register_error_handler(HTTPException, respond)
-    app.register_error_handler(sa.exc.OperationalError, busy)
-    app.register_error_handler(sa.exc.TimeoutError, busy)
+    app.register_error_handler(sa.exc.OperationalError, respond_busy)
+    app.register_error_handler(sa.exc.TimeoutError, respond_busy)

@@ -1,90 +1,80 @@
-"""Conditional requests (RFC 9110, section 13): entity tags, If-None-Match and If-Match."""
+"""Conditional requests (RFC 9110, section 13): ETag, If-None-Match and If-Match.
+
+The ETag of a post or comment is its version, which `If-Match` compares, and a digest of the
+response, which changes with the rest of it, such as the author's name. Other ETags are a digest.
+"""
 
 import hashlib
 import re
+from typing import Any
 
-from flask import Flask, Response, request
-from marshmallow import Schema, fields
+from flask import Response, request
 from werkzeug.exceptions import PreconditionFailed
 
-OF_A_BODY = ("Content-Type", "Content-Length")
-# What proxies make of a tag when they compress its body: W/"1-ab", "1-ab:gzip", "1-ab-gzip".
-_TAG = re.compile(r'(?:W/)?"([^"]*?)(?:[:;-](?:gzip|br|zstd|deflate))?"')
+CONTENT_HEADERS = ("Content-Type", "Content-Length")
+# Proxies that compress a response change its ETag: W/"1-ab", "1-ab:gzip", "1-ab-gzip".
+ETAG = re.compile(r'(?:W/)?"([^"]*?)(?:[:;-](?:gzip|br|zstd|deflate))?"')
 
 
 class ChangedSince(PreconditionFailed):
     description = "It has been changed since; read it again."
 
 
-class IfMatch(Schema):
-    """The header that guards an edit against overwriting another's."""
-
-    if_match = fields.String(
-        data_key="If-Match",
-        metadata={
-            "description": "The ETag that was read; if it is stale, 412 and nothing changes.",
-            "examples": ['"1-5f2c9d7a41e0b388"'],
-        },
-    )
+def immutable_headers(etag: str) -> dict[str, str]:
+    """Return the headers of a response that never changes."""
+    return {"ETag": f'"{etag}"', "Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def immutable(tag: str) -> dict[str, str]:
-    """Return the headers of what never changes, which `finish` leaves as they are."""
-    return {"ETag": f'"{tag}"', "Cache-Control": "public, max-age=31536000, immutable"}
-
-
-def names(header: str, tag: str) -> bool:
-    """Tell whether an If-None-Match names this tag."""
-    return header.strip() == "*" or f'"{tag}"' in header or tag in _TAG.findall(header)
-
-
-def client_has(tag: str) -> bool:
-    """Tell whether the request names this tag as one that need not be sent again."""
-    return names(request.headers.get("If-None-Match", ""), tag)
-
-
-def versioned(version: int) -> dict[str, str]:
-    """Return the ETag header of a record, to which `finish` adds a digest of its body.
-
-    The version guards edits; the digest keeps 304 true when only the surroundings changed, such as
-    a comment count or an author's name.
-    """
+def etag_header(version: int) -> dict[str, str]:
+    """Return the ETag header of a version, to which `add_etag` appends the digest."""
     return {"ETag": f'"{version}"'}
 
 
-def require_match(condition: dict[str, str], version: int) -> None:
-    """Raise 412 if an If-Match was sent and names another version than `version`."""
-    header = condition.get("if_match", "*").strip()
-    versions = {tag.partition("-")[0] for tag in _TAG.findall(header)}
-    if header != "*" and str(version) not in versions:
+def with_etag(item: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Split an item from its `version`; return it with its ETag header."""
+    return item, etag_header(item.pop("version"))
+
+
+def etag_matches(header: str, etag: str) -> bool:
+    """Return whether an `If-None-Match` header matches `etag`."""
+    return header.strip() == "*" or f'"{etag}"' in header or etag in ETAG.findall(header)
+
+
+def if_none_match(etag: str) -> bool:
+    """Return whether the request's `If-None-Match` matches `etag`."""
+    return etag_matches(request.headers.get("If-None-Match", ""), etag)
+
+
+def require_match(header: str | None, version: int) -> None:
+    """Raise 412 if an `If-Match` header names another version than `version`."""
+    if header is None or header.strip() == "*":
+        return
+    versions = {etag.partition("-")[0] for etag in ETAG.findall(header)}
+    if str(version) not in versions:
         raise ChangedSince
 
 
-def tag(response: Response) -> None:
-    """Give an answer its ETag."""
+def add_etag(response: Response) -> None:
+    """Add the digest of the response to its ETag, or make the ETag of a GET from it."""
     if response.status_code not in {200, 201} or response.is_streamed:
         return
-    given = response.headers.get("ETag", "").strip('"')
-    if not (given or request.method in {"GET", "HEAD"}):
+    version = response.headers.get("ETag", "").strip('"')
+    if not (version or request.method in {"GET", "HEAD"}):
         return
     if "immutable" not in response.headers.get("Cache-Control", ""):
-        shown = response.get_data() + response.headers.get("Link", "").encode()
-        digest = hashlib.sha256(shown).hexdigest()[:16]
-        response.headers["ETag"] = f'"{given}-{digest}"' if given else f'"{digest}"'
+        content = response.get_data() + response.headers.get("Link", "").encode()
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        response.headers["ETag"] = f'"{version}-{digest}"' if version else f'"{digest}"'
 
 
-def shorten(response: Response) -> Response:
-    """Answer 304 where the client has the same already."""
+def make_conditional(response: Response) -> Response:
+    """Turn a 200 into a 304 if the client has the same response already."""
     if "HTTP_IF_NONE_MATCH" not in request.environ:
         return response
-    safe = request.method in {"GET", "HEAD"} and response.status_code == 200
-    if safe and not response.is_streamed and client_has(response.headers["ETag"].strip('"')):
+    is_read = request.method in {"GET", "HEAD"} and response.status_code == 200
+    if is_read and not response.is_streamed and if_none_match(response.headers["ETag"].strip('"')):
         response.status_code = 304
         response.set_data(b"")
-        for name in OF_A_BODY:
+        for name in CONTENT_HEADERS:
             response.headers.pop(name, None)
     return response
-
-
-def init_app(app: Flask) -> None:
-    app.after_request(shorten)

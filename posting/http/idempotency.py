@@ -1,31 +1,31 @@
-"""Requests that may be sent again without being done again.
+"""Requests that a client may repeat without repeating their effect.
 
-After the IETF draft draft-ietf-httpapi-idempotency-key-header-07.
+After draft-ietf-httpapi-idempotency-key-header-07. The response is stored under the client's key,
+in the transaction that creates something.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from functools import wraps
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
-from flask import Response, current_app, request
-from marshmallow import Schema
-from marshmallow.validate import Regexp
+from flask import Response, current_app, g, request
 from werkzeug.exceptions import Conflict, HTTPException
 
-from posting.auth.sessions import user_id
-from posting.db import models, purge
 from posting.db.engine import begin, db
+from posting.db.models import IDEMPOTENCY_LIFETIME, IdempotencyKey
+from posting.db.purge import purge_expired
 from posting.db.types import now
-from posting.http.errors import InvalidInput
-from posting.http.openapi import DocumentedBlueprint
-from posting.schemas.fields import String, described
+from posting.http.errors import Errors, InvalidInput
 
 NAME = "Idempotency-Key"
-KEPT_HEADERS = ("Location", "ETag")
+RULE = "Must be 1 to 255 visible ASCII characters."
+PATTERN = "[!-~]{1,255}"
 LOCK_NOT_AVAILABLE = "55P03"  # Postgres
 
 
@@ -33,93 +33,91 @@ class StillUnderWay(Conflict):
     description = f"A request with this {NAME} is still under way."
 
 
-class IdempotencyKey(Schema):
-    """The header under which an answer is kept."""
+@dataclass
+class Request:
+    """A request with a key: whose it is, and a digest of all of its inputs."""
 
-    idempotency_key = String(
-        data_key=NAME,
-        validate=Regexp(r"[!-~]{1,255}\Z", error="Must be 1 to 255 visible ASCII characters."),
-        pattern="^[!-~]{1,255}$",
-        metadata=described(
-            "8e03978e-40d5-43dd-bc93-6894a57f9324",
-            "Any text of the client's own: within 24 hours the same request with the same key "
-            "creates nothing, and is answered as the first one was.",
-        ),
-    )
+    user_id: str
+    key: str
+    fingerprint: str
+    is_saved: bool = False
 
 
-def idempotent(view: Callable[..., Response]) -> Callable[..., Response]:
-    """Commit what a view creates; with a key, together with its answer, to be given again.
+def errors_of(key: str) -> Errors:
+    return [] if re.fullmatch(PATTERN, key) else [{"detail": RULE, "header": NAME}]
 
-    The key is the last input of the view, which does not see it. Errors: 422 if the key stands for
-    another request, 409 if the first one is still under way.
+
+def run(
+    key: str, path: Mapping[str, str], inputs: Iterable[Any], call: Callable[[], Response]
+) -> Response:
+    """Return the response stored under a key, or else that of `call`, which must call `save`.
+
+    Errors: 422 if the key was sent with another request, 409 if that request is still under way.
     """
-
-    @wraps(view)
-    def operation(*values: Any, **path: str) -> Response:
-        *inputs, header = values
-        if not header:
-            answer = view(*inputs, **path)
-            db.session.commit()
-            return answer
-        owner, key = user_id(), header["idempotency_key"]
-        fingerprint = _fingerprint(inputs, path)
-        kept = _find(owner, key)
-        if kept is None:
-            try:
-                answer = view(*inputs, **path)
-                _keep(answer, owner, key, fingerprint)
-                return answer
-            except (sa.exc.IntegrityError, HTTPException):
-                db.session.rollback()  # what is in the way may be what a faster one has made
-                if (kept := _find(owner, key)) is None:
-                    raise
-        return _again(kept, fingerprint)
-
-    documented: Callable[..., Response] = DocumentedBlueprint.answers(StillUnderWay)(operation)
-    return documented
-
-
-def _fingerprint(inputs: list[Any], path: dict[str, str]) -> str:
-    """Return what tells this request from others: which view, of what, with which inputs."""
-    described = json.dumps([request.endpoint, path, inputs], sort_keys=True, default=_digest)
-    return _digest(described.encode())
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _find(owner: str, key: str) -> models.IdempotencyKey | None:
-    begin(writes=False)
-    kept = db.session.get(models.IdempotencyKey, (owner, key))
-    db.session.commit()
-    return kept if kept and kept.created_at > _oldest() else None
-
-
-def _keep(answer: Response, owner: str, key: str, fingerprint: str) -> None:
-    """Commit the key beside what was created; the database lets one of several do so."""
-    table = models.IdempotencyKey
-    own = sa.and_(table.user_id == owner, table.key == key)
-    db.session.execute(sa.delete(table).where(own, table.created_at <= _oldest()))
-    headers = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
-    row = {"user_id": owner, "key": key, "fingerprint": fingerprint, "headers": headers}
+    described = [request.endpoint, path, list(inputs)]
+    fingerprint = _digest(json.dumps(described, sort_keys=True, default=_digest).encode())
+    g.idempotent_request = sent = Request(g.user_id, key, fingerprint)
+    if stored := _find(sent):
+        return _replay(stored, sent)
     try:
-        db.session.execute(sa.insert(table).values(row | {"body": answer.get_data(as_text=True)}))
+        response = call()
+    except (sa.exc.IntegrityError, HTTPException):
+        # A faster request with the same key may have created what this one was refused for.
+        db.session.rollback()
+        if stored := _find(sent):
+            return _replay(stored, sent)
+        raise
+    if not sent.is_saved:
+        raise RuntimeError(f"{request.endpoint} did not call idempotency.save")
+    return response
+
+
+def save(body: Any, headers: Mapping[str, str]) -> None:
+    """Store the response under the request's key, if it has one, within the transaction."""
+    if "idempotent_request" not in g:
+        raise RuntimeError(f"{request.endpoint} is not declared idempotent")
+    sent: Request | None = g.idempotent_request
+    if sent is None:
+        return
+    table = IdempotencyKey
+    same_key = sa.and_(table.user_id == sent.user_id, table.key == sent.key)
+    db.session.execute(sa.delete(table).where(same_key, table.created_at <= _expiry()))
+    values = {
+        "user_id": sent.user_id,
+        "key": sent.key,
+        "fingerprint": sent.fingerprint,
+        "body": orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE).decode(),
+        "headers": dict(headers),
+    }
+    try:
+        db.session.execute(sa.insert(table).values(values))
     except sa.exc.OperationalError as error:
         if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise
         raise StillUnderWay from None
-    purge.purge_expired()
+    purge_expired()
+    sent.is_saved = True
+
+
+def _find(sent: Request) -> IdempotencyKey | None:
+    begin(writes=False)
+    stored = db.session.get(IdempotencyKey, (sent.user_id, sent.key))
     db.session.commit()
+    return stored if stored and stored.created_at > _expiry() else None
 
 
-def _oldest() -> datetime:
-    return now() - models.IDEMPOTENCY_LIFETIME
-
-
-def _again(kept: models.IdempotencyKey, fingerprint: str) -> Response:
-    if kept.fingerprint != fingerprint:
-        detail = "Was used for another request; take a new one."
+def _replay(stored: IdempotencyKey, sent: Request) -> Response:
+    if stored.fingerprint != sent.fingerprint:
+        detail = "Was used for another request; use a new one."
         raise InvalidInput([{"detail": detail, "header": NAME}])
-    return current_app.response_class(kept.body, 201, kept.headers, content_type="application/json")
+    return current_app.response_class(
+        stored.body, 201, stored.headers, content_type="application/json"
+    )
+
+
+def _expiry() -> datetime:
+    return now() - IDEMPOTENCY_LIFETIME
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

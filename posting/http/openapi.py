@@ -1,50 +1,54 @@
-"""The OpenAPI 3.1 document, completed from what views declare.
+"""The OpenAPI 3.1 document, made from the endpoints.
 
-Views say what is theirs: inputs, answer, access. What follows from that by convention (the errors
-that an input can cause, ETags, the request id) is added here, once.
+Endpoints declare what is their own. What follows by convention (the errors of every body, ETags,
+the request id) is added here, once.
 """
 
-from collections.abc import Callable, Mapping
+import inspect
+import re
+from collections.abc import Mapping
 from typing import Any
 
-import flask_smorest
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
-from flask import Flask, request
+from flask import Flask, current_app
 from marshmallow import Schema, fields
 from werkzeug.exceptions import (
     BadRequest,
-    HTTPException,
     InternalServerError,
     RequestEntityTooLarge,
     UnsupportedMediaType,
 )
-from werkzeug.routing import BaseConverter
 
 from posting import config
-from posting.db.types import ID_PATTERN
-from posting.http import errors as problems
-from posting.http import request_body
+from posting.config import max_form_bytes
+from posting.db.types import ID_PATTERN, ID_RULE
+from posting.http import errors, idempotency, request_body
 from posting.http.csrf import CrossSiteWrite
-from posting.http.etags import ChangedSince, IfMatch
+from posting.http.endpoint import Blueprint, DocumentedError, Endpoint
+from posting.http.etags import ChangedSince
 from posting.http.proxy import OtherHost
 from posting.schemas.fields import EXAMPLE_ID, File, NewPassword
 
+EXTENSION = "posting.openapi"
 DESCRIPTION = """\
 Accounts, posts, comments and images of a community, as JSON with cookie sessions.
 
 * Errors are `application/problem+json` (RFC 9457). A write that a page of another site sends
-  is 403. When several things are wrong, the first of 401, 429, 413, 415, 400, 422, 404, 403, 412,
-  409 answers, and 422 lists everything that is not valid.
-* Lists are arrays, paged by the URL in `Link: <…>; rel="next"` (RFC 8288), absent on the last page.
-* Every GET sends an `ETag` and honours `If-None-Match`. An edit may be guarded with `If-Match`.
-* What creates may be sent again with the same `Idempotency-Key`, and creates once.
-* Times are RFC 3339 in UTC with milliseconds.
+  is 403. When several things are wrong, the response is the first of 401, 429, 413, 415, 400, 422,
+  404, 403, 412 and 409. 422 lists everything that is not valid.
+* Lists are arrays. The URL of the next page is in `Link: <…>; rel="next"` (RFC 8288), which is
+  absent on the last page.
+* Every GET sends an `ETag` and honours `If-None-Match`. `If-Match` protects an edit against
+  overwriting another one.
+* A request that creates something can be repeated with the same `Idempotency-Key`, and creates it
+  once.
+* Timestamps are RFC 3339 in UTC with milliseconds.
 """
-
+EXAMPLE_REQUEST_ID = "8kQ0nTz3HsbXa1"
 HEADERS: dict[str, dict[str, Any]] = {
     "X-Request-ID": {
-        "description": "Names this request in the log; a well-formed one that came in is kept.",
+        "description": "The request's id in the log; a well-formed one that was sent is kept.",
         "required": True,
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
     },
@@ -54,12 +58,12 @@ HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string", "examples": ['"1-5f2c9d7a41e0b388"']},
     },
     "Cache-Control": {
-        "description": "Who may keep the answer.",
+        "description": "Who may store the response.",
         "required": True,
         "schema": {"type": "string", "examples": ["public, max-age=0, must-revalidate"]},
     },
     "Location": {
-        "description": "The URL of what was made.",
+        "description": "The URL of what was created.",
         "required": True,
         "schema": {"type": "string", "format": "uri-reference"},
     },
@@ -67,7 +71,10 @@ HEADERS: dict[str, dict[str, Any]] = {
         "description": "The next page (RFC 8288); absent on the last one.",
         "schema": {
             "type": "string",
-            "examples": ['<https://example.org/posts?cursor=W10>; rel="next"'],
+            "examples": [
+                "<https://example.org/posts?cursor=list_posts.1795253400125."
+                f'{EXAMPLE_ID}>; rel="next"'
+            ],
         },
     },
     "Set-Cookie": {
@@ -80,12 +87,12 @@ HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string", "const": "Cookie"},
     },
     "RateLimit": {
-        "description": "What is left of each limit, and in how many seconds it is whole again "
+        "description": "The hits left of each limit, and the seconds until its window ends "
         "(draft-ietf-httpapi-ratelimit-headers-10); absent where nothing is limited.",
         "schema": {"type": "string", "examples": ['"posts";r=299;t=3600']},
     },
     "RateLimit-Policy": {
-        "description": "Each limit, and the seconds for which it holds.",
+        "description": "Each limit, and its window in seconds.",
         "schema": {"type": "string", "examples": ['"posts";q=300;w=3600']},
     },
     "Retry-After": {
@@ -97,216 +104,213 @@ HEADERS: dict[str, dict[str, Any]] = {
 IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "An ETag that the client has; 304 if it is still good.",
+    "description": "An ETag that the client has; 304 if it is still current.",
     "schema": {"type": "string", "examples": ['"5f2c9d7a41e0b388"']},
 }
+IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "The ETag that the client has read; if it is stale, 412 and nothing changes.",
+    "required": False,
+    "schema": {"type": "string", "examples": ['"1-5f2c9d7a41e0b388"']},
+}
+IDEMPOTENCY_KEY = {
+    "name": idempotency.NAME,
+    "in": "header",
+    "description": "Any text of the client's choice. Within 24 hours, the same request with the "
+    "same key creates nothing and is answered like the first one.",
+    "required": False,
+    "schema": {
+        "type": "string",
+        "pattern": f"^{idempotency.PATTERN}$",
+        "examples": ["8e03978e-40d5-43dd-bc93-6894a57f9324"],
+    },
+}
+ID = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": ID_PATTERN, "examples": [EXAMPLE_ID]},
+}
 RATE_HEADERS = ["RateLimit", "RateLimit-Policy"]
-PROBLEM_HEADERS = {
+ERROR_HEADERS = {
     401: ["WWW-Authenticate"],
     429: ["Retry-After", *RATE_HEADERS],
     503: ["Retry-After"],
 }
-# A class says the same wherever it is raised; a function of the settings says what one operation
-# does, or returns None where they rule the error out.
-Raised = type[HTTPException] | Callable[[Mapping[str, Any]], HTTPException | None]
 
 
-def noted(decorate: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let a decorator of flask-smorest's note something on a view, and leave its wrapper away."""
-
-    def note(view: Any) -> Any:
-        view._apidoc = decorate(view)._apidoc
-        return view
-
-    return note
+def document(app: Flask, server: str) -> dict[str, Any]:
+    """Return the document of an app's endpoints, with the URL of its server."""
+    if EXTENSION not in app.extensions:
+        app.extensions[EXTENSION] = _build(app)
+    built: dict[str, Any] = app.extensions[EXTENSION]
+    return built | {"servers": [{"url": server}]}
 
 
-class DocumentedBlueprint(flask_smorest.Blueprint):  # type: ignore[misc]  # it has no type hints
-    """A blueprint whose operations are documented with what follows by convention."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._prepare_doc_cbks.append(self._prepare_conventions_doc)
-
-    @staticmethod
-    def answers(*errors: Raised) -> Callable[[Any], Any]:
-        """Document the errors that a view raises; the first of several with a status is shown."""
-
-        def note(view: Any) -> Any:
-            noted = getattr(view, "_apidoc", {})
-            view._apidoc = noted | {"errors": [*noted.get("errors", ()), *errors]}
-            return view
-
-        return note
-
-    @staticmethod
-    def _prepare_conventions_doc(
-        doc: dict[str, Any],
-        info: dict[str, Any],
-        *,
-        app: Flask,
-        spec: APISpec,
-        method: str,
-        **_: Any,
-    ) -> dict[str, Any]:
-        responses = doc["responses"]
-        parameters = doc.setdefault("parameters", [])
-        taken = info.get("arguments", {}).get("parameters", [])
-        reads = method == "get"
-        errors = [*info["errors"], InternalServerError, problems.DatabaseBusy]
-        if not reads:
-            errors.append(CrossSiteWrite)
-        if any(isinstance(parameter["schema"], IfMatch) for parameter in taken):
-            errors.append(ChangedSince)
-        if "requestBody" in doc:
-            content = doc["requestBody"]["content"]
-            if method == "patch":
-                for media_type in request_body.PATCH_TYPES:
-                    content[media_type] = content["application/json"]
-            errors += _body_errors(sorted(content))
-            is_form = request_body.FORM_TYPE in content
-            settings = app.config
-            largest = config.max_form_bytes(settings) if is_form else settings["MAX_JSON_BYTES"]
-            doc["requestBody"]["description"] = f"At most {largest:,} bytes."
-        else:
-            errors.append(OtherHost)
-        for redundant in (422, "default"):
-            responses.pop(redundant, None)
-        described = _responses(errors, app.config, spec)
-        for status, response in responses.items():
-            headers = ["X-Request-ID", "Cache-Control"]
-            headers += ["ETag"] if reads and status != "302" else []
-            headers += ["Location"] if str(status) == "201" else []
-            headers += RATE_HEADERS if "429" in described else []
-            _add_headers(response, headers)
-        if reads:
-            parameters.append(IF_NONE_MATCH)
-            responses["304"] = {"description": "The client has it already"}
-            _add_headers(responses["304"], ["X-Request-ID", "Cache-Control", "ETag"])
-        responses.update(described)
-        return doc
+def _build(app: Flask) -> dict[str, Any]:
+    plugin = MarshmallowPlugin(schema_name_resolver=_schema_name)
+    info = {"description": DESCRIPTION, "license": {"name": "MIT", "identifier": "MIT"}}
+    spec = APISpec("Posting", config.VERSION, "3.1.0", plugins=[plugin], info=info)
+    converter: Any = plugin.converter
+    converter.add_attribute_function(_configured_limits)
+    for name, header in HEADERS.items():
+        spec.components.header(name, header)
+    cookie = {"type": "apiKey", "in": "cookie", "name": app.config["SESSION_COOKIE_NAME"]}
+    spec.components.security_scheme("session", cookie | {"description": "Set by POST /signin."})
+    for blueprint in app.blueprints.values():
+        if isinstance(blueprint, Blueprint):
+            spec.tag({"name": blueprint.name, "description": blueprint.description})
+    for rule in app.url_map.iter_rules():
+        endpoint = app.view_functions[rule.endpoint]
+        if isinstance(endpoint, Endpoint) and endpoint.documented:
+            operation = _operation(spec, endpoint, app.config)
+            operation["tags"] = [rule.endpoint.partition(".")[0]]
+            path = re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule)
+            parameters = [ID] if "{id}" in path else []
+            spec.path(path, operations={endpoint.method.lower(): operation}, parameters=parameters)
+    return spec.to_dict()
 
 
-def _body_errors(types: list[str]) -> list[Raised]:
-    """Return the errors of a body, which must be of one of these types."""
-    wrong_type = UnsupportedMediaType(f"The body must be sent as {' or '.join(types)}.")
-    if request_body.FORM_TYPE not in types:
-        not_json = "The body is not JSON: Expecting value: line 1 column 1 (char 0)."
-        return [
-            lambda _: BadRequest(not_json),
-            lambda config: request_body.too_large(config["MAX_JSON_BYTES"]),
-            lambda _: wrong_type,
-        ]
-    not_form = "The body is not a form: its Content-Type names no boundary of 1 to 100 characters."
-    return [
-        lambda _: BadRequest(not_form),
-        lambda config: RequestEntityTooLarge(
-            f"A file may have at most {config['MAX_IMAGE_BYTES']:,} bytes."
-        ),
-        lambda _: wrong_type,
-    ]
+def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -> dict[str, Any]:
+    summary, _, description = inspect.cleandoc(endpoint.view.__doc__ or "").partition("\n\n")
+    is_read = endpoint.method == "GET"
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": summary,
+        "security": list(endpoint.access.security),
+    }
+    if description:
+        operation["description"] = description
+    parameters: list[Any] = []
+    if endpoint.query:
+        parameters.append({"in": "query", "schema": endpoint.query})
+    if endpoint.if_match:
+        parameters.append(IF_MATCH)
+    if endpoint.idempotent:
+        parameters.append(IDEMPOTENCY_KEY)
+    if is_read:
+        parameters.append(IF_NONE_MATCH)
+    if parameters:
+        operation["parameters"] = parameters
+    if schema := endpoint.body or endpoint.form:
+        largest = max_form_bytes(settings) if endpoint.form else settings["MAX_JSON_BYTES"]
+        operation["requestBody"] = {
+            "required": True,
+            "content": {media_type: {"schema": schema} for media_type in _body_types(endpoint)},
+            "description": f"At most {largest:,} bytes.",
+        }
+    responses = _error_responses(spec, endpoint, settings)
+    headers = [*endpoint.headers, "X-Request-ID", "Cache-Control"]
+    headers += ["ETag"] if is_read else []
+    headers += RATE_HEADERS if "429" in responses else []
+    success: dict[str, Any] = {
+        "description": endpoint.description or errors.title(endpoint.status),
+        "headers": {name: name for name in headers},
+    }
+    if endpoint.returns is not None:
+        success["content"] = {endpoint.media_type: {"schema": endpoint.returns}}
+    if is_read:
+        responses["304"] = {
+            "description": "The client has the current response already",
+            "headers": {name: name for name in ("X-Request-ID", "Cache-Control", "ETag")},
+        }
+    operation["responses"] = {str(endpoint.status): success} | responses
+    return operation
 
 
-def _responses(errors: list[Raised], config: Mapping[str, Any], spec: APISpec) -> dict[str, Any]:
-    """Return the responses to errors by status; the response to a class is a component."""
+def _body_types(endpoint: Endpoint) -> list[str]:
+    if endpoint.form:
+        return [request_body.FORM_TYPE]
+    is_patch = endpoint.method == "PATCH"
+    return sorted(request_body.PATCH_TYPES if is_patch else request_body.JSON_TYPES)
+
+
+def _error_responses(
+    spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the responses to errors by status; a class of errors is a component.
+
+    Of several errors with one status, the first is described: the endpoint's own.
+    """
+    possible: list[DocumentedError] = [*endpoint.errors]
+    if endpoint.idempotent:
+        possible.append(idempotency.StillUnderWay)
+    if endpoint.limit:
+        possible.append(endpoint.limit.error)
+    possible += [*endpoint.access.errors, lambda _: _invalid_input(endpoint)]
+    possible += [InternalServerError, errors.DatabaseBusy]
+    if endpoint.method != "GET":
+        possible.append(CrossSiteWrite)
+    if endpoint.if_match:
+        possible.append(ChangedSince)
+    possible += _body_errors(endpoint) if endpoint.body or endpoint.form else [OtherHost]
     responses: dict[str, Any] = {}
-    for raised in errors:
-        error = raised() if isinstance(raised, type) else raised(config)
+    for each in possible:
+        error = each() if isinstance(each, type) else each(settings)
         if error is None or error.code is None or str(error.code) in responses:
             continue
-        response = _response(error, error.code)
-        if isinstance(raised, type):
-            if raised.__name__ not in spec.components.responses:
-                spec.components.response(raised.__name__, response)
-            responses[str(error.code)] = raised.__name__
+        example = errors.describe(error, error.code, EXAMPLE_REQUEST_ID)
+        headers = ["X-Request-ID", *ERROR_HEADERS.get(error.code, ())]
+        response = {
+            "description": errors.title(error.code),
+            "content": {errors.MEDIA_TYPE: {"schema": errors.Problem, "example": example}},
+            "headers": {name: name for name in headers},
+        }
+        if isinstance(each, type):
+            if each.__name__ not in spec.components.responses:
+                spec.components.response(each.__name__, response)
+            responses[str(error.code)] = each.__name__
         else:
             responses[str(error.code)] = response
     return responses
 
 
-def _response(error: HTTPException, status: int) -> dict[str, Any]:
-    example = problems.describe(error, status, "8kQ0nTz3HsbXa1")
-    content = {problems.MEDIA_TYPE: {"schema": problems.Problem, "example": example}}
-    response = {"description": problems.title(status), "content": content}
-    _add_headers(response, ["X-Request-ID", *PROBLEM_HEADERS.get(status, [])])
-    return response
+def _invalid_input(endpoint: Endpoint) -> errors.InvalidInput:
+    """Return the error for the id "x", and {} as body or "page" as a name in the query."""
+    invalid: errors.Errors = []
+    if ":id>" in endpoint.rule:
+        invalid.append({"detail": ID_RULE, "parameter": "id"})
+    if schema := endpoint.body or endpoint.form:
+        invalid += errors.body_errors(schema.validate({}))
+    return errors.InvalidInput(invalid or [{"detail": errors.UNKNOWN, "parameter": "page"}])
 
 
-def _add_headers(response: dict[str, Any], names: list[str]) -> None:
-    headers = response.setdefault("headers", {})
-    headers.update({name: name for name in names if name not in headers})
+def _body_errors(endpoint: Endpoint) -> list[DocumentedError]:
+    types = " or ".join(_body_types(endpoint))
+    wrong_type = UnsupportedMediaType(f"The body must be sent as {types}.")
+    if endpoint.form:
+        no_form = "its Content-Type names no boundary of 1 to 100 characters"
+        return [
+            lambda _: BadRequest(f"The body is not a form: {no_form}."),
+            lambda settings: RequestEntityTooLarge(
+                f"A file may have at most {settings['MAX_IMAGE_BYTES']:,} bytes."
+            ),
+            lambda _: wrong_type,
+        ]
+    no_json = "The body is not JSON: Expecting value: line 1 column 1 (char 0)."
+    return [
+        lambda _: BadRequest(no_json),
+        lambda settings: request_body.too_large(settings["MAX_JSON_BYTES"]),
+        lambda _: wrong_type,
+    ]
 
 
-class Api(flask_smorest.Api):  # type: ignore[misc]  # it has no type hints
-    """Registers blueprints and holds the document of one app."""
-
-    ERROR_SCHEMA = problems.Problem
-
-    def __init__(self, app: Flask, path_converter: type[BaseConverter], cookie: str) -> None:
-        app.config |= {"API_TITLE": "Posting", "API_VERSION": config.VERSION}
-        app.config["OPENAPI_VERSION"] = "3.1.0"
-        plugin = MarshmallowPlugin(schema_name_resolver=_schema_name)
-        super().__init__(
-            app,
-            spec_kwargs={
-                "marshmallow_plugin": plugin,
-                "servers": [{"url": "/"}],
-                "info": {
-                    "description": DESCRIPTION,
-                    "license": {"name": "MIT", "identifier": "MIT"},
-                },
-            },
-        )
-        self.ma_plugin.converter.add_attribute_function(
-            lambda _, field, **__: _configured(field, app.config)
-        )
-        identifier = {"type": "string", "pattern": ID_PATTERN, "examples": [EXAMPLE_ID]}
-        self.register_converter(path_converter, lambda _: dict(identifier))
-        for name, header in HEADERS.items():
-            self.spec.components.header(name, header)
-        self.spec.components.security_scheme(
-            "session",
-            {
-                "type": "apiKey",
-                "in": "cookie",
-                "name": cookie,
-                "description": "Set by POST /signin.",
-            },
-        )
-        self._document: dict[str, Any] | None = None
-        app.extensions["posting.api"] = self
-
-    def document(self) -> dict[str, Any]:
-        """Return the whole document, its server being where this request came in."""
-        if self._document is None:
-            self._document = self.spec.to_dict()
-        return self._document | {"servers": [{"url": request.script_root or "/"}]}
-
-    def handle_http_exception(self, error: Any) -> Any:
-        return problems.respond(error)
-
-    def _register_etag_headers(self) -> None:
-        pass  # ours are in HEADERS
-
-    def _register_pagination_header(self) -> None:
-        pass  # ours is Link
-
-    def _register_responses(self) -> None:
-        pass  # ours are what operations answer
-
-
-def _configured(field: fields.Field[Any], config: Mapping[str, Any]) -> dict[str, Any]:
+def _configured_limits(
+    _converter: Any, field: fields.Field[Any], **_options: Any
+) -> dict[str, Any]:
     """Return the limits of a field that are settings."""
     if isinstance(field, NewPassword):
-        return {"minLength": config["PASSWORD_MIN"]}
+        return {"minLength": current_app.config["PASSWORD_MIN"]}
     if isinstance(field, File):
-        most, text = config["MAX_IMAGE_BYTES"], field.metadata["description"]
-        return {"maxLength": most, "description": f"{text} At most {most:,} bytes."}
+        most, text = current_app.config["MAX_IMAGE_BYTES"], field.metadata["description"]
+        limits = {"maxLength": most, "description": f"{text} At most {most:,} bytes."}
+        return {"type": "string", "format": "binary"} | limits
     return {}
 
 
 def _schema_name(schema: Any) -> str:
-    """Name a schema after its class; a partial one, of which any subset will do, is a change."""
+    """Name a schema after its class; a partial one, of which any subset is valid, is a change."""
     if isinstance(schema, str):
         return schema
     name = (schema if isinstance(schema, type) else type(schema)).__name__

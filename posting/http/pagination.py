@@ -1,90 +1,84 @@
-"""Keyset pagination, with a `Link` header to the next page (RFC 8288).
+"""Keyset pagination: a cursor names the last row of a page, and `Link` the next page (RFC 8288).
 
-A cursor is `<list>.<milliseconds>.<id>`: the list that it belongs to, and the `created_at` and `id`
-of the last row of the page before. It says nothing that the page did not, so it is not signed.
+A cursor is not signed: it only says where in a public list to go on.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import sqlalchemy as sa
 from flask import request
 
-from posting.db.engine import select
-from posting.db.types import ID_PATTERN, UtcDateTime
+from posting.db.engine import fetch_all
+from posting.db.types import ID_LENGTH, UtcDateTime
 from posting.http.errors import InvalidInput
 from posting.http.urls import base_url
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-CURSOR = re.compile(rf"([A-Za-z0-9_-]+)\.(-?[0-9]{{1,15}})\.({ID_PATTERN.strip('^$')})")
+# The list's name, the row's timestamp in milliseconds (negative before 1970) and its id.
+CURSOR = re.compile(rf"([\w-]+)\.(-?[0-9]{{1,15}})\.([A-Za-z0-9_-]{{{ID_LENGTH}}})", re.ASCII)
 
 
 def paginate(
-    rows: sa.Select[*tuple[Any, ...]],
-    item: Callable[[Any], Any],
+    statement: sa.Select[*tuple[Any, ...]],
+    to_item: Callable[[Any], Any],
     query: dict[str, Any],
     *,
     newest_first: bool,
 ) -> tuple[list[Any], dict[str, str]]:
-    """Return one page of `rows` as items, and the Link header to the next page if there is one.
+    """Return a page of a list as items, and the Link header to the next page if there is one.
 
-    `rows` is made once and for all, with parameters that the query names. Its columns `created_at`
-    and `id`, by which it is ordered, are walked by an index. Error: 422 for a cursor that this list
-    did not issue.
+    `statement` is built once and takes its parameters from the query. An index must cover its
+    columns `created_at` and `id`, which are the order. Error: 422 for a cursor of another list.
     """
-    limit, goes_on = query["limit"], "cursor" in query
-    seen = dict(zip(("seen_at", "seen_id"), _read(query["cursor"]), strict=True)) if goes_on else {}
-    statement = _page(rows, newest_first=newest_first, goes_on=goes_on)
-    page = select(statement, **query | seen | {"limit": limit + 1})
-    headers = {}
-    if len(page) > limit:
-        page = page[:-1]
-        last = page[-1]
-        headers["Link"] = f'<{_next_url(last.created_at, last.id)}>; rel="next"'
-    return [item(row) for row in page], headers
+    limit, values = query["limit"], {**query, "limit": query["limit"] + 1}
+    if has_cursor := "cursor" in query:
+        values["after_time"], values["after_id"] = _read_cursor(query["cursor"])
+    rows = fetch_all(_page(statement, newest_first=newest_first, has_cursor=has_cursor), **values)
+    if len(rows) <= limit:
+        return [to_item(row) for row in rows], {}
+    last = rows[limit - 1]
+    arguments = dict(request.args) | {"cursor": _make_cursor(last.created_at, last.id)}
+    url = f"{base_url()}{quote(request.path)}?{urlencode(arguments)}"
+    return [to_item(row) for row in rows[:limit]], {"Link": f'<{url}>; rel="next"'}
 
 
 @cache
 def _page(
-    rows: sa.Select[*tuple[Any, ...]], *, newest_first: bool, goes_on: bool
+    statement: sa.Select[*tuple[Any, ...]], *, newest_first: bool, has_cursor: bool
 ) -> sa.Select[*tuple[Any, ...]]:
-    order = rows.selected_columns.created_at, rows.selected_columns.id
-    if goes_on:
-        seen = sa.tuple_(
-            sa.bindparam("seen_at", type_=UtcDateTime()),
-            sa.bindparam("seen_id", type_=order[1].type),
+    order = statement.selected_columns.created_at, statement.selected_columns.id
+    if has_cursor:
+        after = sa.tuple_(
+            sa.bindparam("after_time", type_=UtcDateTime()),
+            sa.bindparam("after_id", type_=order[1].type),
         )
         place = sa.tuple_(*order)
-        rows = rows.where(place < seen if newest_first else place > seen)
-    rows = rows.order_by(*(column.desc() for column in order) if newest_first else order)
-    return rows.limit(sa.bindparam("limit", type_=sa.Integer()))
+        statement = statement.where(place < after if newest_first else place > after)
+    statement = statement.order_by(*(column.desc() if newest_first else column for column in order))
+    return statement.limit(sa.bindparam("limit", type_=sa.Integer()))
 
 
 def _list_name() -> str:
-    """Return the name of the requested list, such as `list_posts`, without any dot."""
-    _, _, view = str(request.endpoint).rpartition(".")
-    return "-".join([view, *(request.view_args or {}).values()])
+    """Return the name of the requested list: the id in its path, or its endpoint's name."""
+    path = request.view_args or {}
+    return str(path.get("id") or request.endpoint).rpartition(".")[2]
 
 
-def _next_url(moment: str, row_id: str) -> str:
-    arguments = tuple(request.args.items())
-    return f"{base_url()}{quote(request.path)}?{_query(_list_name(), arguments, moment, row_id)}"
+def _make_cursor(timestamp: str, id: str) -> str:
+    milliseconds = (datetime.fromisoformat(timestamp) - EPOCH) // MILLISECOND
+    return f"{_list_name()}.{milliseconds}.{id}"
 
 
-@lru_cache(256)
-def _query(name: str, arguments: Iterable[tuple[str, str]], moment: str, row_id: str) -> str:
-    milliseconds = (datetime.fromisoformat(moment) - EPOCH) // MILLISECOND
-    return urlencode(dict(arguments) | {"cursor": f"{name}.{milliseconds}.{row_id}"})
-
-
-def _read(cursor: str) -> tuple[datetime, str]:
-    if (match := CURSOR.fullmatch(cursor)) and match[1] == _list_name():
-        with suppress(OverflowError):  # not a date of the years 1 to 9999
+def _read_cursor(cursor: str) -> tuple[datetime, str]:
+    match = CURSOR.fullmatch(cursor)
+    if match and match[1] == _list_name():
+        with suppress(OverflowError):  # not a date in the years 1 to 9999
             return EPOCH + int(match[2]) * MILLISECOND, match[3]
     raise InvalidInput([{"detail": "Not a cursor of this list.", "parameter": "cursor"}])

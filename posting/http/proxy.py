@@ -14,7 +14,7 @@ class OtherHost(BadRequest):
     description = "This host is not served here."
 
 
-def add_middleware(app: Flask) -> None:
+def init_app(app: Flask) -> None:
     """Trust the X-Forwarded-* headers of as many proxies as are configured."""
     if hops := app.config["PROXY_HOPS"]:
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]  # as Flask documents
@@ -51,8 +51,3 @@ def client_ip() -> str:
     if isinstance(address, IPv6Address):
         address = address.ipv4_mapped or ip_network((address, 64), strict=False).network_address
     return str(address)
-
-
-def init_app(app: Flask) -> None:
-    add_middleware(app)
-    app.before_request(refuse_other_hosts)

@@ -1,6 +1,6 @@
-"""How often somebody may do something, counted in the service's own database.
+"""Rate limits, counted in the service's own database.
 
-A window begins with its first hit and is one row, which one statement counts up. So the numbers are
+A window begins with its first hit and is one row, which one statement increments. So the counts are
 exact, however many workers and machines there are. Headers as in
 draft-ietf-httpapi-ratelimit-headers-10.
 """
@@ -8,168 +8,196 @@ draft-ietf-httpapi-ratelimit-headers-10.
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import Enum
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from flask import Response, current_app, g, request
+from flask import Response, current_app, g
 from sqlalchemy.dialects import postgresql, sqlite
 from werkzeug.exceptions import TooManyRequests
 
 from posting.config import Rate
-from posting.db import purge
-from posting.db.engine import db, select
+from posting.db.engine import db, fetch_one
 from posting.db.models import RateWindow
+from posting.db.purge import purge_expired
 from posting.db.types import UtcDateTime, now
-from posting.http.endpoint import View
-from posting.http.openapi import DocumentedBlueprint
 
-CLOCK_SKEW = timedelta(minutes=1)  # by which clocks of several machines may differ
+CLOCK_SKEW = timedelta(minutes=1)  # the largest expected difference between machines
+
+
+@cache
+def _multiplied(rate: Rate, times: int) -> Rate:
+    return Rate(rate.amount * times, rate.unit)
+
+
+class Counts(Enum):
+    """The requests that a limit counts."""
+
+    SUCCESSES = "counted in the view's transaction"
+    ATTEMPTS = "counted and committed before the view"
+    FAILURES = "counted by `posting.auth.passwords`, which refunds the hit on success"
 
 
 @dataclass(frozen=True)
 class Limit:
-    """So many hits a window, for each subject: what a setting says, or `times` that."""
+    """A maximum number of hits per window and subject: a setting's rate, or a multiple of it."""
 
     name: str
     setting: str
+    subject: Callable[[], str]
+    counts: Counts = Counts.SUCCESSES
     times: int = 1
 
-    @property
-    def rate(self) -> Rate | None:
-        """The rate; None while nothing is limited."""
-        rate: Rate | None = current_app.config[self.setting]
-        if rate is None or current_app.config["RATE_LIMITS"] == "off":
-            return None
-        return Rate(rate.amount * self.times, rate.unit)
-
-    def documented(self, config: Mapping[str, Any]) -> TooManyRequests | None:
-        """Return the error beyond this limit, for the document; None where nothing is limited."""
+    def rate(self, config: Mapping[str, Any]) -> Rate | None:
+        """Return the rate; None if the setting is empty."""
         rate: Rate | None = config[self.setting]
-        return _refusal(Rate(rate.amount * self.times, rate.unit), 1) if rate else None
+        return _multiplied(rate, self.times) if rate else None
+
+    def error(self, config: Mapping[str, Any]) -> TooManyRequests | None:
+        """Return the error beyond the limit, for the OpenAPI document."""
+        rate = self.rate(config)
+        return _error(rate, seconds=1) if rate else None
 
 
-Count = tuple[Limit, str]
-Charge = tuple[Limit, Rate, str, datetime]
+@dataclass(frozen=True)
+class Window:
+    """The window of a limit and subject at a time, with its number of hits."""
+
+    limit: Limit
+    rate: Rate
+    key: str
+    time: datetime
+    ends_at: datetime
+    hits: int = 0
+
+    @property
+    def seconds_left(self) -> int:
+        return max(0, math.ceil((self.ends_at - self.time).total_seconds()))
+
+    def announce(self) -> None:
+        """Keep the values of the response's headers."""
+        name, seconds = self.limit.name, round(self.rate.window.total_seconds())
+        policy = f'"{name}";q={self.rate.amount};w={seconds}'
+        left = max(0, self.rate.amount - self.hits)
+        state = f'"{name}";r={left};t={self.seconds_left}'
+        g.setdefault("rate_limits", {})[name] = policy, state
 
 
-def limited(limit: Limit, subject: Callable[[], str]) -> Callable[[View], View]:
-    """Refuse a request, before its body is read, whose subject has no more hits.
-
-    The view itself charges them. What may be sent again under a key is left to the view alone.
-    Error: 429.
-    """
-
-    def check() -> None:
-        if "Idempotency-Key" not in request.headers:
-            _check(limit, subject())
-
-    def decorate(view: View) -> View:
-        view.limit = check  # type: ignore[attr-defined]  # read where views are registered
-        documented: View = DocumentedBlueprint.answers(limit.documented)(view)
-        return documented
-
-    return decorate
+def check(limit: Limit) -> None:
+    """Raise 429 if the subject has no hits left. This counts nothing."""
+    if new := _new_window(limit, limit.subject()):
+        window = _open_window(new)
+        window.announce()
+        if window.hits >= window.rate.amount:
+            raise _error(window.rate, window.seconds_left)
 
 
-def charge(*counts: Count) -> list[Charge]:
-    """Count a hit for each limit and subject, as a part of the transaction. Error: 429."""
-    moment, begins, charged = now(), False, []
-    for limit, subject in counts:
-        if (rate := limit.rate) is None:
+def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
+    """Count a hit for each limit and subject within the transaction. Error: 429."""
+    counted = []
+    for limit, subject in limits_and_subjects:
+        new = _new_window(limit, subject)
+        if new is None:
             continue
-        key = _key(limit, subject)
-        ends_at = moment + rate.window
-        row = {"key": key, "ends_at": ends_at, "moment": moment, "amount": rate.amount}
-        row["latest_end"] = ends_at + CLOCK_SKEW
-        counted = db.session.execute(_COUNT[db.engine.dialect.name], row).one_or_none()
-        if counted is None:
-            raise _refusal(rate, _note(limit, rate, *_found(limit, rate, subject)))
-        charged.append((limit, rate, key, counted))
-        begins |= counted.hits == 1
-    for limit, rate, _, counted in charged:
-        _note(limit, rate, *counted)
-    if begins:
-        purge.purge_expired()
-    return [(limit, rate, key, counted.ends_at) for limit, rate, key, counted in charged]
+        values = {"key": new.key, "now": new.time, "ends_at": new.ends_at}
+        values |= {"latest_end": new.ends_at + CLOCK_SKEW, "amount": new.rate.amount}
+        row = db.session.execute(_COUNT[db.engine.dialect.name], values).one_or_none()
+        if row is None:  # the window is full
+            window = _open_window(new)
+            window.announce()
+            raise _error(window.rate, window.seconds_left)
+        counted.append(replace(new, hits=row.hits, ends_at=row.ends_at))
+    return counted
 
 
-def give_back(charges: list[Charge]) -> None:
-    """Take back hits that were charged, if their windows have not ended."""
-    for limit, rate, key, ends_at in charges:
-        table = RateWindow
-        charged = sa.update(table).where(table.key == key, table.ends_at == ends_at)
-        one_less = charged.values(hits=table.hits - 1).returning(table.hits, table.ends_at)
-        if row := db.session.execute(one_less).one_or_none():
-            _note(limit, rate, *row)
+def announce(windows: list[Window]) -> None:
+    """Add committed hits to the response's headers; purge expired rows once a window."""
+    for window in windows:
+        window.announce()
+    if any(window.hits == 1 for window in windows):
+        purge_expired()
+        db.session.commit()
 
 
-def finish(response: Response) -> None:
-    """Add the headers that tell what is left."""
-    if noted := g.get("rate_limits"):
-        policies, states = zip(*noted.values(), strict=True)
+def refund(windows: list[Window]) -> None:
+    """Take back hits within the transaction, if their windows have not ended."""
+    table = RateWindow
+    for window in windows:
+        same = sa.and_(table.key == window.key, table.ends_at == window.ends_at)
+        statement = sa.update(table).where(same).values(hits=table.hits - 1)
+        row = db.session.execute(statement.returning(table.hits)).one_or_none()
+        if row:
+            replace(window, hits=row.hits).announce()
+
+
+def refund_request() -> None:
+    """Take back the hit of the request, within the transaction."""
+    refund(g.get("hits", []))
+
+
+def add_headers(response: Response) -> None:
+    """Add the headers that say how many hits are left."""
+    if limits := g.get("rate_limits"):
+        policies, states = zip(*limits.values(), strict=True)
         response.headers["RateLimit-Policy"] = ", ".join(policies)
         response.headers["RateLimit"] = ", ".join(states)
 
 
-def _check(limit: Limit, subject: str) -> None:
-    if (rate := limit.rate) is None:
-        return
-    hits, ends_at = _found(limit, rate, subject)
-    seconds = _note(limit, rate, hits, ends_at)
-    if hits >= rate.amount:
-        raise _refusal(rate, seconds)
+def _new_window(limit: Limit, subject: str) -> Window | None:
+    """Return a window that begins now; None while nothing is limited."""
+    config, time = current_app.config, now()
+    rate = limit.rate(config)
+    if rate is None or config["RATE_LIMITS"] == "off":
+        return None
+    # A digest, which reveals no address and no name.
+    key = hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
+    return Window(limit, rate, key, time, time + rate.window)
 
 
-def _found(limit: Limit, rate: Rate, subject: str) -> tuple[int, datetime | None]:
-    moment = now()
-    latest = moment + rate.window + CLOCK_SKEW
-    key = _key(limit, subject)
-    rows = select(RateWindow.open(), key=key, moment=moment, latest_end=latest)
-    return (rows[0].hits, rows[0].ends_at) if rows else (0, None)
+def _open_window(new: Window) -> Window:
+    """Return the window that is open instead of a new one, or the new one."""
+    values = {"key": new.key, "now": new.time, "latest_end": new.ends_at + CLOCK_SKEW}
+    row = fetch_one(_OPEN_WINDOW, **values)
+    return replace(new, hits=row.hits, ends_at=row.ends_at) if row else new
 
 
-def _key(limit: Limit, subject: str) -> str:
-    """Return the key of a window, which tells no address and no name."""
-    return hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
-
-
-def _note(limit: Limit, rate: Rate, hits: int, ends_at: datetime | None) -> int:
-    """Note what the headers will tell; return the seconds until the window ends."""
-    left = (ends_at - now()) if ends_at else rate.window
-    seconds = max(0, math.ceil(left.total_seconds()))
-    noted = g.setdefault("rate_limits", {})
-    noted[limit.name] = (
-        f'"{limit.name}";q={rate.amount};w={round(rate.window.total_seconds())}',
-        f'"{limit.name}";r={max(0, rate.amount - hits)};t={seconds}',
-    )
-    return seconds
-
-
-def _refusal(rate: Rate, seconds: int) -> TooManyRequests:
+def _error(rate: Rate, seconds: int) -> TooManyRequests:
     article = "an" if rate.unit == "hour" else "a"
     detail = f"No more than {rate.amount:,} {article} {rate.unit}; try again later."
     return TooManyRequests(detail, retry_after=seconds)
 
 
-def _counting(insert: Callable[..., Any]) -> Any:
-    """Return the statement that begins a window or counts it up, or does nothing if it is full."""
+def _has_ended() -> sa.ColumnElement[bool]:
+    """Return the condition that a window has ended.
+
+    A window that ends after `latest_end`, a whole window from now, was begun by a wrong clock.
+    """
+    present, latest = (sa.bindparam(name, type_=UtcDateTime()) for name in ("now", "latest_end"))
+    return sa.or_(RateWindow.ends_at <= present, RateWindow.ends_at > latest)
+
+
+def _count_statement(insert: Callable[..., Any]) -> Any:
+    """Return the statement that begins a window, or increments it unless it is full."""
     table = RateWindow
     ends_at = sa.bindparam("ends_at", type_=UtcDateTime())
-    first = insert(table).values(key=sa.bindparam("key"), hits=1, ends_at=ends_at)
-    moment, latest_end = (
-        sa.bindparam(name, type_=UtcDateTime()) for name in ("moment", "latest_end")
-    )
-    over = table.has_ended(moment, latest_end)
-    return first.on_conflict_do_update(
+    begin = insert(table).values(key=sa.bindparam("key"), hits=1, ends_at=ends_at)
+    return begin.on_conflict_do_update(
         index_elements=[table.key],
         set_={
-            "hits": sa.case((over, 1), else_=table.hits + 1),
-            "ends_at": sa.case((over, first.excluded.ends_at), else_=table.ends_at),
+            "hits": sa.case((_has_ended(), 1), else_=table.hits + 1),
+            "ends_at": sa.case((_has_ended(), begin.excluded.ends_at), else_=table.ends_at),
         },
-        where=sa.or_(over, table.hits < sa.bindparam("amount", type_=sa.Integer())),
+        where=sa.or_(_has_ended(), table.hits < sa.bindparam("amount", type_=sa.Integer())),
     ).returning(table.hits, table.ends_at)
 
 
-_COUNT = {"sqlite": _counting(sqlite.insert), "postgresql": _counting(postgresql.insert)}
+_COUNT = {
+    "sqlite": _count_statement(sqlite.insert),
+    "postgresql": _count_statement(postgresql.insert),
+}
+_OPEN_WINDOW = sa.select(RateWindow.hits, RateWindow.ends_at).where(
+    RateWindow.key == sa.bindparam("key"), ~_has_ended()
+)

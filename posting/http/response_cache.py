@@ -100,11 +100,11 @@ class ResponseCache:
         start_response: Callable[..., Any],
         started: float,
     ) -> bytes:
-        request_id = headers.id_for(environ.get("HTTP_X_REQUEST_ID", ""))
+        request_id = headers.request_id_for(environ.get("HTTP_X_REQUEST_ID", ""))
         if_none_match = environ.get("HTTP_IF_NONE_MATCH")
-        if if_none_match and etags.names(if_none_match, cached.etag):
+        if if_none_match and etags.etag_matches(if_none_match, cached.etag):
             status, body = "304 NOT MODIFIED", b""
-            fields = [pair for pair in cached.headers if pair[0] not in etags.OF_A_BODY]
+            fields = [pair for pair in cached.headers if pair[0] not in etags.CONTENT_HEADERS]
         else:
             status, body, fields = "200 OK", cached.body, cached.headers
         seconds = perf_counter() - started
@@ -149,14 +149,14 @@ def store(response: Response) -> Response:
 def _is_public(response: Response) -> bool:
     return (
         response.status_code == 200
-        and response.headers["Cache-Control"] == headers.PUBLIC
+        and response.headers["Cache-Control"] == headers.PUBLIC_CACHE
         and not response.is_streamed
         and "Set-Cookie" not in response.headers
         and len(response.get_data()) <= MAX_BODY
     )
 
 
-def add_middleware(app: Flask) -> None:
+def init_app(app: Flask) -> None:
     """Put the cache before the app, if it is enabled and the database is an SQLite file."""
     with app.app_context():
         file = sqlite_file()
@@ -164,8 +164,3 @@ def add_middleware(app: Flask) -> None:
         cache = ResponseCache(app, CommitWatch(file))
         app.extensions[EXTENSION] = cache
         app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask documents
-
-
-def init_app(app: Flask) -> None:
-    add_middleware(app)
-    app.after_request(store)

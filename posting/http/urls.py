@@ -3,7 +3,6 @@
 from typing import Any
 from urllib.parse import quote
 
-import sqlalchemy as sa
 from flask import current_app, request, url_for
 
 
@@ -19,6 +18,6 @@ def base_url() -> str:
     return f"{request.scheme}://{request.host}{quote(request.script_root)}"
 
 
-def with_url(endpoint: str, row: sa.RowMapping) -> dict[str, Any]:
-    """Return the row as a dict, with the URL of the endpoint that serves it."""
-    return {**row, "url": external_url(endpoint, id=row["id"])}
+def with_url(endpoint: str, item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item with the URL of the endpoint that serves it."""
+    return item | {"url": external_url(endpoint, id=item["id"])}

@@ -12,7 +12,7 @@ import PIL.Image
 import sqlalchemy as sa
 from PIL import ImageDraw
 
-from posting.auth.sessions import hash_password
+from posting.auth.passwords import hash_password
 from posting.db.engine import Base, db
 from posting.db.models import Comment, Image, ImageData, Post, User
 from posting.db.types import new_id, now, truncate_to_milliseconds

@@ -7,13 +7,12 @@ from marshmallow.validate import Length, OneOf, Regexp
 
 from posting.schemas.base import Input, Output
 from posting.schemas.fields import (
-    EXAMPLE_TIME,
-    PASSWORD_MOST,
+    MAX_PASSWORD_LENGTH,
     USERNAME_PATTERN,
     Identifier,
-    Moment,
     NewPassword,
     String,
+    Timestamp,
     described,
     not_reserved,
     refuse_own_name,
@@ -21,18 +20,18 @@ from posting.schemas.fields import (
 
 
 class Credentials(Input):
-    """What signs a user in."""
+    """A username and a password."""
 
     username = String(required=True, validate=Length(max=256), metadata=described("ada"))
     password = String(
         required=True,
-        validate=Length(max=PASSWORD_MOST),
+        validate=Length(max=MAX_PASSWORD_LENGTH),
         metadata={"format": "password"} | described("a long walk by the sea"),
     )
 
 
 class Profile(Input):
-    """The part of an account that its owner writes."""
+    """The fields of an account that its owner sets."""
 
     username = String(
         required=True,
@@ -56,7 +55,7 @@ class Profile(Input):
     )
 
     @validates_schema
-    def password_is_not_the_name(self, data: dict[str, Any], **_: Any) -> None:
+    def password_is_not_the_username(self, data: dict[str, Any], **_: Any) -> None:
         refuse_own_name(data.get("password"), data.get("username"))
 
 
@@ -65,27 +64,27 @@ class SignUp(Profile):
 
 
 class ProfileChange(Profile):
-    """Changes to an account; a new password needs the current one beside it."""
+    """A change to an account; a new password requires the current one."""
 
     current_password = String(
-        validate=Length(max=PASSWORD_MOST),
+        validate=Length(max=MAX_PASSWORD_LENGTH),
         metadata={"format": "password"} | described("the old and tired one"),
     )
 
 
 class User(Output):
-    """An account, as everyone sees it."""
+    """An account's public profile."""
 
     id = Identifier()
     username = fields.String(metadata=described("ada"))
     display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
     bio = fields.String(allow_none=True, metadata=described("I write about engines."))
     role = fields.String(validate=OneOf(["member", "moderator"]), metadata=described("member"))
-    created_at = Moment(metadata=described(EXAMPLE_TIME))
+    created_at = Timestamp()
 
 
 class DeletionQuery(Input):
-    """What becomes of what a deleted account has written."""
+    """Options for the deletion of an account."""
 
     content = fields.String(
         load_default="keep",
@@ -97,10 +96,10 @@ class DeletionQuery(Input):
 
 
 class Session(Output):
-    """A sign-in of the user who asks."""
+    """A sign-in of the current user."""
 
     id = Identifier()
-    created_at = Moment(metadata=described(EXAMPLE_TIME))
-    last_seen_at = Moment(metadata=described(EXAMPLE_TIME, "Exact to the hour."))
+    created_at = Timestamp()
+    last_seen_at = Timestamp("Exact to the hour.")
     user_agent = fields.String(metadata=described("curl/8.14.1"))
     current = fields.Boolean(metadata=described(True, "Whether this request came with it."))

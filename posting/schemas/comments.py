@@ -1,39 +1,38 @@
-"""Comments."""
+"""Comments on posts."""
 
 from marshmallow import fields
 from marshmallow.validate import Length
 
-from posting.schemas.base import Author, Input, Output, PageQuery, limit
+from posting.schemas.base import Input, Output, PageQuery, author, page_size
 from posting.schemas.fields import (
-    EXAMPLE_TIME,
     NOT_BLANK_PATTERN,
     Identifier,
-    Moment,
     String,
+    Timestamp,
     described,
     not_blank,
 )
 
 
 class CommentsQuery(PageQuery):
-    """Which comments to list."""
+    """A page of comments."""
 
-    limit = limit(50)
+    limit = page_size(50)
 
 
 class CommentChange(Input):
-    """What a comment says."""
+    """A change to a comment."""
 
     content = String(
         required=True,
         validate=[Length(1, 10_000), not_blank],
         pattern=NOT_BLANK_PATTERN,
-        metadata=described("And *cloth*?", "Plain text, Markdown by custom; not blank."),
+        metadata=described("And *cloth*?", "Plain text or Markdown; not blank."),
     )
 
 
 class CommentInput(CommentChange):
-    """A new comment, and to which other one it replies, if any."""
+    """A new comment, perhaps a reply to another comment."""
 
     parent_id = Identifier(allow_none=True)
 
@@ -44,12 +43,10 @@ class Comment(Output):
     id = Identifier()
     post_id = Identifier()
     parent_id = Identifier(allow_none=True)
-    author = fields.Nested(
-        Author, allow_none=True, metadata={"description": "Null when that account is gone."}
-    )
+    author = author()
     content = fields.String(allow_none=True, metadata=described("And *cloth*?"))
     deleted = fields.Boolean(
-        metadata=described(False, "Whether only its place is left, for the sake of its replies.")
+        metadata=described(False, "True if it was deleted and is kept for its replies.")
     )
-    created_at = Moment(metadata=described(EXAMPLE_TIME))
-    updated_at = Moment(metadata=described(EXAMPLE_TIME))
+    created_at = Timestamp()
+    updated_at = Timestamp()

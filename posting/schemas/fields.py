@@ -1,26 +1,24 @@
-"""What single values may be: fields of schemas, and their rules."""
+"""Marshmallow fields and validators."""
 
 import re
-from datetime import datetime
 from functools import cache
 from importlib.metadata import distribution
 from runpy import run_path
 from typing import Any
 
 from flask import current_app
-from flask_smorest.fields import Upload
 from marshmallow import ValidationError, fields
 from marshmallow.validate import Length, Regexp
 
-from posting.db.types import ID_PATTERN, ID_RULE, to_rfc3339
+from posting.db.types import ID_PATTERN, ID_RULE
 
 EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
-PASSWORD_MOST = 256
+MAX_PASSWORD_LENGTH = 256
 IMAGES_PER_POST = 10
-# The same to Python and to JSON Schema (ECMA-262), whose \s differ in \x1c-\x1f, \x85 and U+FEFF.
-# U+2028 and U+2029 are not named, not even as escapes: generators of clients write such characters
-# out, and these two end a line of JavaScript.
+# These match the same in Python and in JSON Schema (ECMA-262), whose \s differ in \x1c-\x1f, \x85
+# and U+FEFF. U+2028 and U+2029 are not written, not even as escapes: client generators write such
+# characters out, and these two end a line of JavaScript.
 _VISIBLE = r"[^\x00\s\x1c-\x1f\x85\u180e\u200b-\u200f\u2060-\u2064\ufeff]"
 _IN_LINE = (
     r"(?:[^\x00\s\x1c-\x1e\x85]"
@@ -43,9 +41,9 @@ def described(example: Any, text: str | None = None) -> dict[str, Any]:
 
 
 class String(fields.String):
-    """Text that both databases and UTF-8 can hold: no U+0000 and no lone surrogates.
+    """Text that both databases can store: without U+0000 and lone surrogates.
 
-    `pattern` documents a narrower rule that validators check.
+    `pattern` documents a stricter rule, which validators check.
     """
 
     def __init__(self, *, pattern: str = r"^[^\x00]*$", **kwargs: Any) -> None:
@@ -75,7 +73,7 @@ class Identifier(String):
         )
 
 
-class File(Upload):  # type: ignore[misc]  # it has no type hints
+class File(fields.Raw):
     """A file in a form."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bytes:
@@ -85,7 +83,7 @@ class File(Upload):  # type: ignore[misc]  # it has no type hints
 
 
 class Digits(fields.Integer):
-    """A whole number of a query, in digits alone; Python takes 1_0 too, and those of any script."""
+    """A whole number in ASCII digits; Python's `int` accepts 1_0 and digits of other scripts."""
 
     def _validated(self, value: Any) -> int:
         if not (isinstance(value, str) and value.isascii() and value.isdigit()):
@@ -93,15 +91,15 @@ class Digits(fields.Integer):
         return int(super()._validated(value))
 
 
-class Moment(fields.AwareDateTime):
-    """A moment as RFC 3339 writes it, in UTC with milliseconds."""
+class Timestamp(fields.AwareDateTime):
+    """A timestamp in RFC 3339, in UTC with milliseconds."""
 
-    def _serialize(self, value: datetime | None, *args: Any, **kwargs: Any) -> str | None:
-        return None if value is None else to_rfc3339(value)
+    def __init__(self, text: str | None = None) -> None:
+        super().__init__(metadata=described(EXAMPLE_TIME, text))
 
 
 def not_blank(value: str) -> None:
-    """Refuse text of nothing but white space and characters of no width; empty is too short."""
+    """Refuse text of white space and zero-width characters only; `Length` refuses empty text."""
     if value and not _has_visible(value):
         raise ValidationError("Must not be blank.")
 
@@ -120,7 +118,7 @@ def not_reserved(username: str) -> None:
 def common_passwords() -> str:
     """Return zxcvbn's list of about 30,000 common passwords, lower case, each between two NULs.
 
-    As one text it takes a twentieth of a set's memory. The package itself would load all its lists.
+    One string takes a twentieth of the memory of a set. Importing zxcvbn would load all its lists.
     """
     file = distribution("zxcvbn").locate_file("zxcvbn/frequency_lists.py")
     return "\0".join(["", *run_path(str(file))["FREQUENCY_LISTS"]["passwords"], ""])
@@ -128,15 +126,15 @@ def common_passwords() -> str:
 
 def not_common(password: str) -> None:
     if f"\0{password.lower()}\0" in common_passwords():
-        raise ValidationError("This password is among the most common ones.")
+        raise ValidationError("This password is one of the most common ones.")
 
 
 class NewPassword(String):
-    """A password to be; kept byte for byte, without composition rules (NIST SP 800-63B)."""
+    """A new password, without composition rules (NIST SP 800-63B)."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
-            validate=[long_enough, Length(max=PASSWORD_MOST), not_common],
+            validate=[long_enough, Length(max=MAX_PASSWORD_LENGTH), not_common],
             metadata={"format": "password"} | described("a long walk by the sea"),
             **kwargs,
         )
@@ -149,6 +147,6 @@ def long_enough(password: str) -> None:
 
 
 def refuse_own_name(password: str | None, username: str | None) -> None:
-    """Raise ValidationError for a password that is the name of its user."""
+    """Raise ValidationError for a password that is its user's name."""
     if password and username and password.lower() == username.lower():
         raise ValidationError("Must not be the username.", "password")

@@ -4,39 +4,31 @@ from marshmallow import fields
 from marshmallow.validate import Length, OneOf
 
 from posting.schemas.base import Input, Output
-from posting.schemas.fields import (
-    EXAMPLE_ID,
-    EXAMPLE_TIME,
-    File,
-    Identifier,
-    Moment,
-    String,
-    described,
-)
+from posting.schemas.fields import EXAMPLE_ID, File, Identifier, String, Timestamp, described
 
 
 def alt_text(*, allow_none: bool) -> String:
-    """Return the field that says what an image shows."""
+    """Return the field of an image's text alternative."""
     return String(
         allow_none=allow_none,
         validate=Length(max=500),
-        metadata=described("A loom", "What the image shows, for those who do not see it."),
+        metadata=described("A loom", "A text alternative for people who do not see the image."),
     )
 
 
 class ImageChange(Input):
-    """What the author of a post says of its image."""
+    """A change to an image."""
 
     alt = alt_text(allow_none=True)
 
 
 class ImageUpload(Input):
-    """An image and what is said of it; a form has no null."""
+    """A new image; a form has no null."""
 
     alt = alt_text(allow_none=False)
     file = File(
         required=True,
-        metadata={"description": "PNG, JPEG, WebP or GIF; what it is, its content says."},
+        metadata={"description": "PNG, JPEG, WebP or GIF, detected from its content."},
     )
 
 
@@ -55,4 +47,4 @@ class Image(Output):
     height = fields.Integer(metadata=described(480, "In pixels."))
     size = fields.Integer(metadata=described(20480, "In bytes."))
     alt = fields.String(allow_none=True, metadata=described("A loom"))
-    created_at = Moment(metadata=described(EXAMPLE_TIME))
+    created_at = Timestamp()

@@ -3,15 +3,14 @@
 from marshmallow import fields
 from marshmallow.validate import Length
 
-from posting.schemas.base import Author, Input, Output, PageQuery
+from posting.schemas.base import Input, Output, PageQuery, author
 from posting.schemas.fields import (
-    EXAMPLE_TIME,
     IMAGES_PER_POST,
     NOT_BLANK_PATTERN,
     ONE_LINE_PATTERN,
     Identifier,
-    Moment,
     String,
+    Timestamp,
     described,
     not_blank,
     one_line,
@@ -20,13 +19,13 @@ from posting.schemas.images import Image
 
 
 class PostsQuery(PageQuery):
-    """Which posts to list."""
+    """A page of posts."""
 
     author = Identifier()
 
 
 class PostInput(Input):
-    """What an author writes."""
+    """A new post."""
 
     title = String(
         required=True,
@@ -38,25 +37,23 @@ class PostInput(Input):
         required=True,
         validate=[Length(1, 100_000), not_blank],
         pattern=NOT_BLANK_PATTERN,
-        metadata=described("They *weave* algebra.", "Plain text, Markdown by custom; not blank."),
+        metadata=described("They *weave* algebra.", "Plain text or Markdown; not blank."),
     )
 
 
 class PostBrief(Output):
-    """A post as lists show it."""
+    """A post in a list."""
 
     id = Identifier()
     title = fields.String(metadata=described("On engines"))
-    author = fields.Nested(
-        Author, allow_none=True, metadata={"description": "Null when that account is gone."}
-    )
-    created_at = Moment(metadata=described(EXAMPLE_TIME))
-    updated_at = Moment(metadata=described(EXAMPLE_TIME))
+    author = author()
+    created_at = Timestamp()
+    updated_at = Timestamp()
     comment_count = fields.Integer(metadata=described(0))
 
 
 class Post(PostBrief):
-    """A whole post."""
+    """A post with its content and images."""
 
     content = fields.String(metadata=described("They *weave* algebra."))
     images = fields.List(fields.Nested(Image), validate=Length(max=IMAGES_PER_POST))

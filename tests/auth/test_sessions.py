@@ -7,7 +7,7 @@ from time import sleep
 import pytest
 import sqlalchemy as sa
 
-from posting.auth import sessions
+from posting.auth import current_user
 from posting.db.engine import db
 from posting.db.models import SESSIONS_PER_USER, Session, User
 from posting.db.types import now
@@ -73,7 +73,7 @@ class TestSignIn:
     def test_an_unknown_user_costs_a_hash_too(self, anonymous, monkeypatch):
         checked = []
         monkeypatch.setattr(
-            "posting.auth.sessions.check_password_hash",
+            "posting.auth.passwords.check_password_hash",
             lambda known, password: checked.append((known.split("$")[0], password)),
         )
         problem(anonymous.post("/signin", json=CREDENTIALS), 401)
@@ -133,7 +133,7 @@ class TestTokens:
 
         def slow(data):
             with_token(app, copied).post("/signout")
-            sleep(endpoint.MOMENT)
+            sleep(endpoint.MAX_ACCESS_AGE)
             return parse(data)
 
         monkeypatch.setattr(request_body, "parse_json", slow)
@@ -196,14 +196,14 @@ class TestExpiry:
     )
     def test_it_may_end_while_it_is_seen(self, app, alice, monkeypatch, ask):
         age(app, last_seen_at=now() - timedelta(days=1))
-        see = sessions._see
+        touch = current_user.touch_session
 
-        def late(session):
+        def late(*session):
             with db.engine.begin() as connection:
                 connection.execute(sa.delete(Session))
-            see(session)
+            touch(*session)
 
-        monkeypatch.setattr(sessions, "_see", late)
+        monkeypatch.setattr(current_user, "touch_session", late)
         assert ask(alice).status_code in {200, 201}  # it was alive when this began
         problem(ask(alice), 401)
 
@@ -212,12 +212,12 @@ class TestExpiry:
     ):
         age(app, last_seen_at=now() - timedelta(days=1))
 
-        def slow(_):
-            sleep(endpoint.MOMENT)
+        def slow(*_):
+            sleep(endpoint.MAX_ACCESS_AGE)
             with db.engine.begin() as connection:
                 connection.execute(sa.delete(Session))
 
-        monkeypatch.setattr(sessions, "_see", slow)
+        monkeypatch.setattr(current_user, "touch_session", slow)
         problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
         assert alice.get("/posts").json == []
 

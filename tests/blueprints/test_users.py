@@ -5,8 +5,8 @@ import random
 import pytest
 import sqlalchemy as sa
 
-from posting.auth import sessions
-from posting.domain import deletion
+from posting.blueprints import users
+from posting.domain import accounts
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import faults, problem
 
@@ -122,14 +122,14 @@ class TestEdit:
 
     def test_an_account_that_goes_meanwhile_is_told(self, app, alice, sign_in, monkeypatch):
         elsewhere = sign_in("alice")
-        lock_account = sessions.lock_account
+        lock_account = users.lock_account
 
         def late(user):
             monkeypatch.undo()
             assert elsewhere.delete(path(alice)).status_code == 204
             return lock_account(user)
 
-        monkeypatch.setattr(sessions, "lock_account", late)
+        monkeypatch.setattr(users, "lock_account", late)
         problem(alice.patch(path(alice), json={"bio": "x"}), 401)
 
     def test_others_are_refused(self, alice, bob, moderator):
@@ -210,13 +210,13 @@ class TestDeleteMuch:
 
     @pytest.fixture(autouse=True)
     def small_steps(self, monkeypatch):
-        monkeypatch.setattr(deletion, "COMMENTS_AT_ONCE", 3)
-        monkeypatch.setattr(deletion, "POSTS_AT_ONCE", 2)
+        monkeypatch.setattr(accounts, "COMMENTS_PER_STEP", 3)
+        monkeypatch.setattr(accounts, "POSTS_PER_STEP", 2)
 
     @pytest.fixture
     def between_steps(self, monkeypatch):
         def do(action):
-            monkeypatch.setattr(deletion, "sleep", lambda _seconds: action())
+            monkeypatch.setattr(accounts, "sleep", lambda _seconds: action())
 
         return do
 

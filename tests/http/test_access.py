@@ -78,7 +78,7 @@ def test_every_route_is_in_the_matrix(app):
 
 def test_a_view_without_an_access_rule_does_not_register():
     with pytest.raises(TypeError, match="declares no access rule"):
-        Blueprint("bare", __name__).get("/bare")(lambda: None)
+        Blueprint("bare", __name__, description="Bare").get("/bare")(lambda: None)
 
 
 @pytest.fixture

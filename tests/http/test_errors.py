@@ -25,7 +25,7 @@ def failing(make_app):
 
 
 def test_an_unknown_path_is_a_problem(anonymous):
-    assert problem(anonymous.get("/nothing"), 404)["detail"] == "Nothing is at this path."
+    assert problem(anonymous.get("/nothing"), 404)["detail"] == "There is nothing at this path."
     for path in ("/posts/", "/Posts", "/users", "/posts/" + "a" * 21 + "/"):
         problem(anonymous.get(path), 404)
 

@@ -228,7 +228,7 @@ def test_nothing_is_made_when_the_key_cannot_be_kept(app, send, made, monkeypatc
     def fail(*_):
         raise RuntimeError("a test")
 
-    monkeypatch.setattr("posting.http.idempotency.purge.purge_expired", fail)
+    monkeypatch.setattr("posting.http.idempotency.purge_expired", fail)
     with pytest.raises(RuntimeError, match="a test"):
         send()
     assert made() == 0

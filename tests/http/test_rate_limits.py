@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 import sqlalchemy as sa
 
-from posting.auth import sessions
+from posting.auth import passwords
 from posting.db.engine import db
 from posting.db.models import RateWindow
 from posting.db.types import now
@@ -268,7 +268,7 @@ class TestSigningIn:
     def test_a_hit_is_given_back_to_its_own_window(self, app, limited, monkeypatch):
         """Not to one that has begun while the password was hashed."""
         client = limited(signin="1/hour").test_client()
-        matches = sessions._password_matches
+        matches = passwords.check_password_hash
 
         def slow(*arguments):
             monkeypatch.undo()
@@ -276,7 +276,7 @@ class TestSigningIn:
             problem(sign_in(client, WRONG), 401)
             return matches(*arguments)
 
-        monkeypatch.setattr(sessions, "_password_matches", slow)
+        monkeypatch.setattr(passwords, "check_password_hash", slow)
         assert sign_in(client).status_code == 200
         problem(sign_in(client, WRONG), 429)
 

@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from posting import create_app, logs
-from posting.blueprints import posts
-from posting.db.engine import db, select
+from posting.db import queries
+from posting.db.engine import db, fetch_one
 from posting.db.models import Post
 from posting.http import response_cache
 from posting.http.response_cache import EXTENSION, CommitWatch
@@ -75,12 +75,12 @@ def test_a_response_that_is_older_than_a_commit_is_not_stored(app, anonymous, po
     url = f"/posts/{post['id']}"
 
     def overtaken(*arguments, **values):
-        rows = select(*arguments, **values)
+        row = fetch_one(*arguments, **values)
         commit(app, "New")
         monkeypatch.undo()
-        return rows
+        return row
 
-    monkeypatch.setattr(posts, "select", overtaken)
+    monkeypatch.setattr(queries, "fetch_one", overtaken)
     assert anonymous.get(url).json["title"] == post["title"]
     assert anonymous.get(url).json["title"] == "New"
 

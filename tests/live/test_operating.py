@@ -1,4 +1,4 @@
-"""docs/operating.md on a machine of its own: each of its commands is run, in its order."""
+"""The commands of docs/operating.md, run in order on a machine of their own."""
 
 import json
 import os
@@ -21,7 +21,7 @@ CURL = "curl --silent --show-error --insecure --resolve example.org:443:127.0.0.
 SITE = "https://example.org"
 READY = f"until {CURL} --fail {SITE}/readyz; do sleep 0.2; done"
 ADA = "--cookie /root/ada"
-# As on a machine where Posting is installed as documented.
+# Leftovers of an earlier installation, which the box removes.
 INSTALLED = """
 chroot . useradd --system --home-dir /opt/posting --shell /usr/sbin/nologin posting
 mkdir -p opt/posting etc/posting/tls etc/nginx/sites-enabled etc/nginx/sites-available \
@@ -36,7 +36,7 @@ printf '[Service]\nEnvironment=BIND=10.0.0.9\n' > etc/systemd/system/posting.ser
 CREDENTIALS = """'{"username": "ada", "password": "a long walk by the sea"}'"""
 
 pytestmark = [
-    pytest.mark.skipif(bool(POSTGRES), reason="has both databases in one run, on SQLite's turn"),
+    pytest.mark.skipif(bool(POSTGRES), reason="uses both databases, and runs with SQLite"),
     pytest.mark.skipif(not can_boot() and "CI" not in os.environ, reason="boots a machine"),
 ]
 
@@ -53,7 +53,7 @@ def sections():
 
 
 def inline():
-    """Return the commands that the document names within its text, as they are to be run."""
+    """Return the commands in the text, as they have to be run."""
     found = re.findall(rf"`((?:{'|'.join(COMMANDS)}) [^`]*)`", BLOCK.sub("", DOCUMENT))
     assert len(found) > 10
     flask = "cd /opt/posting && runuser -u posting -- .venv/bin/flask"
@@ -62,7 +62,7 @@ def inline():
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
-    """What `make install` will ask for, for the Python of Debian."""
+    """A folder with the packages that `make install` needs, for the Python of Debian."""
     folder = tmp_path_factory.mktemp("wheels")
     version = subprocess.run(
         ["/usr/bin/python3", "-c", "import platform; print(platform.python_version())"],
@@ -84,26 +84,26 @@ def box(tmp_path, wheels):
 
 
 @pytest.fixture
-def ask(box):
-    """Ask the service for a path, by way of nginx; return the body of its answer."""
+def request_path(box):
+    """Send a request through nginx, and return the body of the response."""
     return lambda path, *options: box.run(f"{CURL} {SITE}{path} {' '.join(options)}")
 
 
 @pytest.fixture
-def write(ask):
-    def write(title):
+def create_post(request_path):
+    def create_post(title):
         body = f"""'{{"title": "{title}", "content": "x"}}'"""
-        assert title in ask("/posts", "--fail", ADA, "--json", body)
+        assert title in request_path("/posts", "--fail", ADA, "--json", body)
 
-    return write
+    return create_post
 
 
 @pytest.fixture
-def titles(ask):
-    return lambda: re.findall(r'"title":"([^"]*)"', ask("/posts", "--fail", ADA))
+def titles(request_path):
+    return lambda: re.findall(r'"title":"([^"]*)"', request_path("/posts", "--fail", ADA))
 
 
-def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long as the document
+def test_each_command_works(box, request_path, create_post, titles):  # noqa: PLR0915 - as long as the document
     prepare(box)
     left = sections()
 
@@ -114,24 +114,24 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     assert "warning" not in doctor, doctor
     assert "failure" not in doctor, doctor
     box.run("systemd-analyze security --threshold=15 posting.service")  # 10 is safest, 100 is worst
-    ask("/signup", "--fail", "--json", CREDENTIALS)
-    ask("/signin", "--fail", "--cookie-jar /root/ada", "--json", CREDENTIALS)
+    request_path("/signup", "--fail", "--json", CREDENTIALS)
+    request_path("/signin", "--fail", "--cookie-jar /root/ada", "--json", CREDENTIALS)
     assert "ada is a moderator now." in box.run(promote)
-    assert '"role":"moderator"' in ask("/users/me", ADA)
-    write("Before the backup")
-    [post] = json.loads(ask("/posts", "--fail", ADA))
-    ask("/docs/favicon-32x32.png", "--fail", "--output /root/picture.png")
-    form = "--form file=@/root/picture.png"  # systemd lets the service start its decoder
-    assert '"width":32' in ask(f"/posts/{post['id']}/images", "--fail", ADA, form)
+    assert '"role":"moderator"' in request_path("/users/me", ADA)
+    create_post("Before the backup")
+    [post] = json.loads(request_path("/posts", "--fail", ADA))
+    request_path("/docs/favicon-32x32.png", "--fail", "--output /root/picture.png")
+    form = "--form file=@/root/picture.png"  # the sandbox of systemd allows the decoder
+    assert '"width":32' in request_path(f"/posts/{post['id']}/images", "--fail", ADA, form)
 
     [change] = left.pop("Change a setting")
     box.run(change)
     short = """'{"username": "bob", "password": "under fifteen"}'"""
-    assert '"pointer":"/password"' in ask("/signup", "--json", short)
+    assert '"pointer":"/password"' in request_path("/signup", "--json", short)
 
     backup, restore = left.pop("Back up and restore")
     box.run(backup)
-    write("After the backup")
+    create_post("After the backup")
     assert "before-restore" in box.run(restore)
     assert titles() == ["Before the backup"]
     box.run("systemctl start posting-backup.service && ls /var/backups/posting/*day.db")
@@ -141,9 +141,9 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     upgrade, back, forward = left.pop("Upgrade")
     box.run(upgrade)
     assert "The next version" in box.run(log)
-    write("After the upgrade")
+    create_post("After the upgrade")
     release(box)
-    box.run("cd /opt/posting && git pull --ff-only")  # which overwrites ORIG_HEAD
+    box.run("cd /opt/posting && git pull --ff-only")  # overwrites ORIG_HEAD
     box.run(back)
     assert "The next version" not in box.run(log)
     assert titles() == ["Before the backup"]
@@ -154,22 +154,22 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     prepare_postgres, move, dump, restore_dump, back = left.pop("Move to Postgres")
     box.run(prepare_postgres)
     box.run(move)
-    assert '"role":"moderator"' in ask("/users/me", ADA)  # also her session has come along
+    assert '"role":"moderator"' in request_path("/users/me", ADA)  # her session was moved too
     assert titles() == ["Before the backup"]
     box.run(dump)
-    write("After the dump")
+    create_post("After the dump")
     box.run(restore_dump)
     assert titles() == ["Before the backup"]
     setting = box.run("grep ^POSTING_DATABASE_URL= /opt/posting/.env")
     box.run(back)
-    assert '"role":"moderator"' in ask("/users/me", ADA)
+    assert '"role":"moderator"' in request_path("/users/me", ADA)
     assert titles() == ["Before the backup"]
     box.run(f"echo '{setting.strip()}' >> /opt/posting/.env; systemctl restart posting")
     doctor = box.run("cd /opt/posting && runuser -u posting -- .venv/bin/flask doctor")
     assert "failure" not in doctor, doctor
     box.run("systemctl stop postgresql && systemctl --no-block restart posting && sleep 4")
     box.run("systemctl start postgresql")
-    box.run(READY)  # by itself
+    box.run(READY)  # without a restart
 
     listen, second, share = left.pop("A second machine")
     box.run(listen)
@@ -186,13 +186,13 @@ def test_each_command_works(box, ask, write, titles):  # noqa: PLR0915 - as long
     [watch] = left.pop("What to watch")
     assert "active (running)" in box.run(watch)
     assert "Traceback" not in box.run("journalctl --unit posting --no-pager")
-    assert left == {}, "commands that nobody has run"
+    assert left == {}, "commands that were not run"
     files = box.run("stat --format '%a %U %n' /var/lib/posting/* /var/backups/posting/*")
     assert all(line.startswith("600 posting ") for line in files.splitlines()), files
 
 
 def prepare(box):
-    """Make of the box what a bare Debian is, and put the code where it can be cloned from."""
+    """Turn the box into a bare Debian, with the code where it can be cloned from."""
     box.run(
         """
         echo 127.0.0.1 example.org >> /etc/hosts
@@ -200,8 +200,8 @@ def prepare(box):
         echo 'APT::Get::Upgrade "false";' > /etc/apt/apt.conf.d/no-network
         pg_createcluster 15 main
         git config --system --add safe.directory '*'
-        git config --system user.name somebody
-        git config --system user.email somebody@example.org
+        git config --system user.name tester
+        git config --system user.email tester@example.org
         git config --system url./srv/posting.insteadOf https://example.org/posting.git
         mkdir -p /srv/posting
         cd /code
@@ -210,7 +210,7 @@ def prepare(box):
         cd /srv/posting
         git init --quiet
         git add --all
-        git commit --quiet --allow-empty --message 'As it is'
+        git commit --quiet --allow-empty --message 'The installed version'
         """
     )
 

@@ -1,0 +1,141 @@
+"""The SELECTs of the API, and the functions that turn their rows into response data.
+
+A model's tuples of column names say what is sent; the statements are built once.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.db.engine import Base, db, fetch_all, fetch_one
+from posting.db.errors import NoSuchComment, NoSuchImage, NoSuchPost
+from posting.db.models import Comment, Image, ImageData, ModerationAction, Post, User
+from posting.db.types import Rfc3339Text, UtcDateTime, to_rfc3339
+
+Item = dict[str, Any]
+
+
+def columns(model: type[Base], names: tuple[str, ...]) -> Iterator[sa.ColumnElement[Any]]:
+    """Yield columns to select; timestamps come as the text that is sent."""
+    for name in names:
+        column = getattr(model, name)
+        if isinstance(column.type, UtcDateTime):
+            column = sa.type_coerce(column, Rfc3339Text()).label(name)
+        yield column
+
+
+AUTHOR = (User.username, User.display_name)
+
+POST_SUMMARIES = sa.select(*columns(Post, Post.SUMMARY), Post.author_id, *AUTHOR).outerjoin(
+    Post.author
+)
+POST_SUMMARIES_OF_AUTHOR = POST_SUMMARIES.where(Post.author_id == sa.bindparam("author"))
+POST = (
+    sa.select(*columns(Post, Post.DETAIL), Post.author_id, *AUTHOR)
+    .add_columns(Post.version, sa.exists().where(Image.post_id == Post.id).label("has_images"))
+    .outerjoin(Post.author)
+    .where(Post.id == sa.bindparam("id"))
+)
+COMMENTS = sa.select(
+    *columns(Comment, Comment.PUBLIC), Comment.version, Comment.author_id, *AUTHOR
+).outerjoin(User, User.id == Comment.author_id)
+COMMENTS_ON_POST = COMMENTS.where(Comment.post_id == sa.bindparam("post"))
+COMMENT = COMMENTS.where(Comment.id == sa.bindparam("id"))
+IMAGES = sa.select(*columns(Image, Image.PUBLIC))
+IMAGES_OF_POST = IMAGES.where(Image.post_id == sa.bindparam("post")).order_by(
+    Image.created_at, Image.id
+)
+IMAGE = IMAGES.where(Image.id == sa.bindparam("id"))
+IMAGE_FILE = sa.select(Image.media_type, ImageData.data).join_from(ImageData, Image)
+IMAGE_FILE = IMAGE_FILE.where(Image.id == sa.bindparam("id"))
+IMAGE_TYPE = sa.select(Image.media_type).where(Image.id == sa.bindparam("id"))
+
+
+def to_item(row: sa.Row[Any]) -> Item:
+    """Return a row of posts or comments with its author nested."""
+    return nest_author(row._asdict())
+
+
+def nest_author(item: Item) -> Item:
+    """Replace an author's columns by an object, or by None when the account is gone."""
+    author_id = item.pop("author_id")
+    author = {
+        "id": author_id,
+        "username": item.pop("username"),
+        "display_name": item.pop("display_name"),
+    }
+    item["author"] = author if author_id else None
+    return item
+
+
+def to_comment(row: sa.Row[Any]) -> Item:
+    comment = to_item(row)
+    comment["deleted"] = comment["content"] is None
+    return comment
+
+
+def to_listed_comment(row: sa.Row[Any]) -> Item:
+    comment = to_comment(row)
+    del comment["version"]
+    return comment
+
+
+def to_user(user: User) -> Item:
+    return to_plain({name: getattr(user, name) for name in User.PUBLIC}, User.PUBLIC)
+
+
+def to_plain(values: Mapping[str, Any], names: tuple[str, ...]) -> Item:
+    """Return the columns of a row that has just been inserted as they are sent."""
+    item = {name: values.get(name) for name in names}
+    for name, value in item.items():
+        if isinstance(value, datetime):
+            item[name] = to_rfc3339(value)
+    return item
+
+
+def get_post(id: str) -> Item:
+    """Return a post with `version` and `has_images`. Error: NoSuchPost."""
+    row = fetch_one(POST, id=id)
+    if row is None:
+        raise NoSuchPost
+    return to_item(row)
+
+
+def post_exists(id: str) -> bool:
+    return fetch_one(sa.select(Post.id).where(Post.id == id)) is not None
+
+
+def get_comment(id: str) -> Item:
+    """Return a comment with `version`. Error: NoSuchComment."""
+    row = fetch_one(COMMENT, id=id)
+    if row is None:
+        raise NoSuchComment
+    return to_comment(row)
+
+
+def get_image(id: str) -> Item:
+    """Return an image without its bytes. Error: NoSuchImage."""
+    row = fetch_one(IMAGE, id=id)
+    if row is None:
+        raise NoSuchImage
+    return row._asdict()
+
+
+def get_images_of_post(id: str) -> list[Item]:
+    """Return the images of a post in the order in which they were added."""
+    return [row._asdict() for row in fetch_all(IMAGES_OF_POST, post=id)]
+
+
+def get_user_by_name(username: str) -> User | None:
+    return db.session.scalar(
+        sa.select(User).where(sa.func.lower(User.username) == username.lower())
+    )
+
+
+def get_moderation_log(limit: int) -> sa.ScalarResult[ModerationAction]:
+    """Return the latest actions of moderators and operators, newest first."""
+    table = ModerationAction
+    latest = sa.select(table).order_by(table.created_at.desc(), table.id).limit(limit)
+    return db.session.scalars(latest)

@@ -1,0 +1,103 @@
+"""Threads: comments, their replies and the tombstones of deleted comments with replies."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy.orm import aliased
+
+from posting.db.engine import db
+from posting.db.models import Comment, Post
+from posting.db.types import now
+from posting.http.errors import InvalidInput
+
+# Loaded objects are not updated with the rows; nothing reads them afterwards.
+BULK = {"synchronize_session": False}
+
+
+def timestamp_for_reply(parent_id: str | None, post_id: str) -> datetime:
+    """Return the `created_at` of a new comment, which is later than its parent's.
+
+    Error: 422 unless the parent is a comment on the post that is not deleted.
+    """
+    if parent_id is None:
+        return now()
+    parent = db.session.get(Comment, parent_id)
+    if parent is None or parent.is_deleted or parent.post_id != post_id:
+        raise InvalidInput.at("/parent_id", "Must be a comment on this post that is not deleted.")
+    return max(now(), parent.created_at + timedelta(milliseconds=1))
+
+
+def count_comment(post_id: str) -> None:
+    """Increment a post's number of comments, which is no edit of the post."""
+    counted = {"comment_count": Post.comment_count + 1, "updated_at": Post.updated_at}
+    db.session.execute(sa.update(Post).where(Post.id == post_id).values(counted))
+
+
+def delete_comments(ids: Collection[str]) -> None:
+    """Delete comments that are not tombstones, a few thousand at most, of locked posts.
+
+    Comments with remaining replies become tombstones. Tombstones above the others are deleted if
+    they have no replies left.
+    """
+    remaining, deleted, parents = _split(ids)
+    empty = {"content": None, "author_id": None, "version": Comment.version + 1}
+    for statement in (
+        _uncount(Comment.id.in_(ids)),
+        sa.update(Comment).where(Comment.id.in_(remaining)).values(empty),
+        sa.delete(Comment).where(Comment.id.in_(deleted)),
+        sa.delete(Comment).where(Comment.id.in_(_bare_tombstones(parents))),
+    ):
+        db.session.execute(statement, execution_options=BULK)
+
+
+def _split(ids: Collection[str]) -> tuple[set[str], set[str], set[str]]:
+    """Split comments into those that become tombstones and those to delete.
+
+    Return also the parents of the latter outside of `ids`.
+    """
+    rows = db.session.execute(sa.select(Comment.id, Comment.parent_id).where(Comment.id.in_(ids)))
+    parents: dict[str, str | None] = {row.id: row.parent_id for row in rows}
+    replies = sa.select(Comment.id, Comment.parent_id).where(Comment.parent_id.in_(ids))
+    remaining: set[str] = set()
+    for reply in db.session.execute(replies):
+        ancestor: str | None = None if reply.id in parents else reply.parent_id
+        while ancestor and ancestor in parents and ancestor not in remaining:
+            remaining.add(ancestor)
+            ancestor = parents[ancestor]
+    deleted = parents.keys() - remaining
+    outside = {parent for id in deleted if (parent := parents[id]) and parent not in parents}
+    return remaining, deleted, outside
+
+
+def _uncount(condition: sa.ColumnElement[bool]) -> sa.Update:
+    number = sa.func.count().label("number")
+    counts = sa.select(Comment.post_id, number).where(condition).group_by(Comment.post_id)
+    deleted = counts.subquery()
+    left = {"comment_count": Post.comment_count - deleted.c.number, "updated_at": Post.updated_at}
+    return sa.update(Post).where(Post.id == deleted.c.post_id).values(left)
+
+
+def _bare_tombstones(ids: Collection[str]) -> sa.Select[str]:
+    """Select the tombstones among `ids` and their ancestors that have no replies left.
+
+    NOT EXISTS, because Postgres may scan the whole set for each row of a NOT IN.
+    """
+    tombstones = sa.select(Comment.id, Comment.parent_id).where(Comment.content.is_(None))
+    chain = _with_tombstones_above(tombstones.where(Comment.id.in_(ids)), "chain")
+    child, in_chain = aliased(Comment), chain.alias()
+    is_outside = ~sa.exists().where(in_chain.c.id == child.id)
+    has_reply = sa.exists().where(child.parent_id == chain.c.id, is_outside)
+    with_reply = sa.select(chain.c.id, chain.c.parent_id).where(has_reply)
+    needed = _with_tombstones_above(with_reply, "needed")
+    return sa.select(chain.c.id).where(~sa.exists().where(needed.c.id == chain.c.id))
+
+
+def _with_tombstones_above(start: sa.Select[str, str | None], name: str) -> sa.CTE:
+    rows = start.cte(name, recursive=True)
+    parent = aliased(Comment)
+    return rows.union(
+        sa.select(parent.id, parent.parent_id)
+        .join(rows, parent.id == rows.c.parent_id)
+        .where(parent.content.is_(None))
+    )

@@ -1,0 +1,114 @@
+"""A view that declares too little does not register, or fails on its first request."""
+
+import inspect
+
+import pytest
+from flask import Flask
+from marshmallow import Schema
+
+from posting.auth.current_user import SIGNED_IN
+from posting.db.engine import SAFE_METHODS, db, insert
+from posting.db.models import Post
+from posting.http import idempotency
+from posting.http.endpoint import PUBLIC, Blueprint, Endpoint
+
+
+@pytest.fixture
+def blueprint():
+    return Blueprint("extra", __name__, description="Extra")
+
+
+@pytest.fixture
+def client(make_app, blueprint):
+    """Return a function that makes a client of an app with the blueprint."""
+
+    def client():
+        app = make_app()
+        app.register_blueprint(blueprint)
+        return app.test_client()
+
+    return client
+
+
+def endpoints(app: Flask) -> list[Endpoint]:
+    return [view for view in app.view_functions.values() if isinstance(view, Endpoint)]
+
+
+def test_an_access_rule_is_required(blueprint):
+    with pytest.raises(TypeError, match="declares no access rule"):
+        blueprint.get("/extra")(lambda: None)
+
+
+def test_an_unknown_declaration_is_refused(blueprint):
+    with pytest.raises(TypeError, match="limits"):
+        blueprint.get("/extra", access=PUBLIC, limits=())(lambda: None)
+
+
+@pytest.mark.parametrize("name", ["body", "form", "query", "if_match", "id"])
+def test_a_parameter_that_is_not_declared_is_refused(blueprint, name):
+    view = eval(f"lambda {name}: None")
+    with pytest.raises(TypeError, match=f"takes .*{name}.* but declares"):
+        blueprint.post("/extra", access=PUBLIC)(view)
+
+
+@pytest.mark.parametrize(
+    "declared", [{"body": Schema()}, {"form": Schema()}, {"query": Schema()}, {"if_match": True}]
+)
+def test_a_declaration_that_is_not_taken_is_refused(blueprint, declared):
+    with pytest.raises(TypeError, match=f"but declares .*{next(iter(declared))}"):
+        blueprint.post("/extra", access=PUBLIC, **declared)(lambda: None)
+
+
+def test_a_view_that_does_not_commit_fails(blueprint, client, sign_in):
+    author = sign_in("ada").user["id"]
+
+    @blueprint.post("/extra", access=PUBLIC, status=204)
+    def forgetful():
+        insert(Post, author_id=author, title="x", content="x")
+
+    with pytest.raises(RuntimeError, match="forgetful did not commit"):
+        client().post("/extra")
+
+
+def test_an_idempotent_view_that_does_not_save_its_response_fails(blueprint, client, alice):
+    @blueprint.post("/extra", access=SIGNED_IN, idempotent=True, returns={})
+    def forgetful():
+        return {}
+
+    other = client()
+    other.set_cookie("session", alice.get_cookie("session").value)
+    assert other.post("/extra").status_code == 200
+    with pytest.raises(RuntimeError, match="forgetful did not call"):
+        other.post("/extra", headers={"Idempotency-Key": "a"})
+
+
+def test_a_view_that_is_not_idempotent_cannot_save_its_response(blueprint, client):
+    @blueprint.post("/extra", access=PUBLIC, returns={})
+    def confused():
+        idempotency.save({}, {})
+        return {}
+
+    with pytest.raises(RuntimeError, match="confused is not declared idempotent"):
+        client().post("/extra")
+
+
+@pytest.mark.parametrize(("returns", "body"), [(None, {}), ({}, None)])
+def test_a_view_returns_a_body_if_it_declares_one(blueprint, client, returns, body):
+    @blueprint.get("/extra", access=PUBLIC, returns=returns)
+    def other():
+        return body
+
+    with pytest.raises(RuntimeError, match="other returned another body"):
+        client().get("/extra")
+
+
+def test_every_view_that_writes_commits_in_sight(app):
+    for endpoint in endpoints(app):
+        if endpoint.method not in SAFE_METHODS:
+            assert "db.session.commit()" in inspect.getsource(endpoint.view), endpoint.name
+
+
+def test_a_session_is_left_without_a_transaction(app, alice, post):
+    with app.app_context():
+        alice.get(f"/posts/{post['id']}")
+        assert not db.session.registry.has() or not db.session().in_transaction()
