@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from posting import create_app
-from posting.auth import sessions
-from posting.db.engine import READER, db, is_in_memory, select, violated_constraint
+from posting.auth import passwords
+from posting.db.engine import READER, db, fetch_all, is_in_memory, violated_constraint
 from posting.db.models import Comment, Image, ImageData, Post, Session, User
 from posting.db.types import UtcDateTime, new_id, now
 from posting.http import request_body
@@ -99,7 +99,7 @@ def test_no_request_fails_after_a_restart_of_postgres(app, anonymous):
 def test_reads_outside_a_transaction_share_the_pool(app):
     with app.app_context():
         for _ in range(2):
-            assert select(sa.select(sa.literal(1))) == [(1,)]
+            assert fetch_all(sa.select(sa.literal(1))) == [(1,)]
             assert app.extensions[READER].pool is db.engine.pool
             db.engine.dispose()  # replaces the pool
 
@@ -153,13 +153,13 @@ class TestNoLockIsHeld:
 
     def test_while_a_password_is_hashed(self, app, alice, write_elsewhere, monkeypatch):
         for name in ("generate_password_hash", "check_password_hash"):
-            real = getattr(sessions, name)
+            real = getattr(passwords, name)
 
             def slow(*arguments, real=real):
                 write_elsewhere()
                 return real(*arguments)
 
-            monkeypatch.setattr(sessions, name, slow)
+            monkeypatch.setattr(passwords, name, slow)
         credentials = {"username": "alice", "password": PASSWORD}
         assert app.test_client().post("/signin", json=credentials).status_code == 200
         change = {"password": "another walk by the sea", "current_password": PASSWORD}
