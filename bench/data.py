@@ -39,7 +39,7 @@ DIALECTS: Mapping[str, Mapping[str, str]] = {
 def create(url: str, posts: int) -> None:
     """Create the schema and the rows in an empty database."""
     flask = [sys.executable, "-m", "flask", "db", "upgrade"]
-    environment = os.environ | {"POSTING_DATABASE_URL": url, "POSTING_SECRET_KEY": "x" * 16}
+    environment = os.environ | {"POSTING_DATABASE_URL": url}
     subprocess.run(flask, cwd=ROOT, env=environment, check=True, capture_output=True)
     on_sqlite = url.startswith("sqlite")
     engine = (

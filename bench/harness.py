@@ -17,8 +17,7 @@ from bench.servers import NO_VERIFICATION, gunicorn, per_second
 
 POSTS = 100_000
 POSTGRES = os.environ.get("BENCH_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
-SECRET_KEY = "only for benchmarks"
-SETTINGS = {"POSTING_SECRET_KEY": SECRET_KEY, "POSTING_RATE_LIMITS": "off"}
+SETTINGS = {"POSTING_RATE_LIMITS": "off"}
 SEND = """
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"

@@ -1,7 +1,7 @@
-"""Every setting: its name, how it is read, its default and one line of help.
+"""Settings: their names, parsers and defaults.
 
-Nothing else reads the environment. A setting `NAME` is the variable `POSTING_NAME`, or the key
-`NAME` of the mapping given to `create_app`, which wins.
+Nothing else reads the environment. A setting `NAME` comes from the mapping passed to `create_app`,
+else from the variable `POSTING_NAME`, else from its default. The README describes each setting.
 """
 
 import difflib
@@ -30,7 +30,7 @@ CHEAP_PASSWORD_HASH = "scrypt:128:8:1"  # noqa: S105 - parameters, for tests
 
 
 class StartError(click.ClickException):
-    """The service cannot start; the message says what happened and what to do next."""
+    """The service cannot start; the message says why and what to do."""
 
     def __str__(self) -> str:
         return self.message
@@ -38,7 +38,7 @@ class StartError(click.ClickException):
 
 @dataclass(frozen=True)
 class Rate:
-    """So many in a second, minute, hour or day."""
+    """A number of requests per second, minute, hour or day."""
 
     amount: int
     unit: str
@@ -53,47 +53,38 @@ class Rate:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting; `read` turns its text into a value or raises ValueError with the rule."""
+    """A setting; `parse` returns its value, or raises ValueError with the rule that is broken."""
 
     name: str
-    read: Callable[[str], Any]
+    parse: Callable[[str], Any]
     default: Any
-    help: str
 
 
-def text(value: str) -> str:
-    return value
-
-
-def absolute_path(value: str) -> str | None:
+def parse_path(value: str) -> str | None:
     if value and not Path(value).is_absolute():
         raise ValueError("must be an absolute path")
     return value or None
 
 
-def words(value: str) -> list[str]:
-    return value.split()
-
-
-def whole_number(least: int, most: int) -> Callable[[str], int]:
-    def read(value: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,12}", value) or not least <= int(value) <= most:
-            raise ValueError(f"must be a whole number from {least} to {most}")
+def integer(minimum: int, maximum: int) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,12}", value) or not minimum <= int(value) <= maximum:
+            raise ValueError(f"must be a whole number from {minimum} to {maximum}")
         return int(value)
 
-    return read
+    return parse
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    def read(value: str) -> str:
+def choice(*choices: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
         if value not in choices:
             raise ValueError(f"must be one of: {', '.join(choices)}")
         return value
 
-    return read
+    return parse
 
 
-def rate(value: str) -> Rate | None:
+def parse_rate(value: str) -> Rate | None:
     if not value:
         return None
     match = re.fullmatch(rf"([1-9]\d{{0,6}})/({'|'.join(UNITS)})", value)
@@ -102,7 +93,7 @@ def rate(value: str) -> Rate | None:
     return Rate(int(match[1]), match[2])
 
 
-def database_url(value: str) -> str:
+def parse_database_url(value: str) -> str:
     scheme, _, rest = value.partition("://")
     if value.startswith("sqlite://"):
         if rest and rest[0] not in "/?":
@@ -125,7 +116,7 @@ def database_url(value: str) -> str:
     raise ValueError("must start with sqlite:/// or postgresql://")
 
 
-def public_url(value: str) -> str | None:
+def parse_public_url(value: str) -> str | None:
     if not value:
         return None
     match = re.fullmatch(rf"({ORIGIN})((?:/[\w.~-]+)*)/*", value, re.ASCII | re.IGNORECASE)
@@ -136,14 +127,14 @@ def public_url(value: str) -> str | None:
     return origin.removesuffix(default_port) + path
 
 
-def origins(value: str) -> frozenset[str]:
-    found = frozenset(value.split())
-    if not all(re.fullmatch(ORIGIN, origin) for origin in found):
-        raise ValueError("must hold origins such as https://example.org, separated by spaces")
-    return found
+def parse_origins(value: str) -> frozenset[str]:
+    origins = frozenset(value.split())
+    if not all(re.fullmatch(ORIGIN, origin) for origin in origins):
+        raise ValueError("must be origins such as https://example.org, separated by spaces")
+    return origins
 
 
-def scrypt_parameters(value: str) -> str:
+def parse_scrypt_parameters(value: str) -> str:
     if not re.fullmatch(r"scrypt:\d{1,8}:\d{1,3}:\d{1,3}", value):
         raise ValueError("must look like scrypt:32768:8:3 (N, r and p)")
     n, r, p = (int(part) for part in value.split(":")[1:])
@@ -152,155 +143,95 @@ def scrypt_parameters(value: str) -> str:
     return value
 
 
-INSTANCE_PATH = Setting(
-    "INSTANCE_PATH",
-    absolute_path,
-    None,
-    "The folder of the database and the secret key, where nothing else is said. "
-    "Default: `instance/` beside the code of a checkout, else in the working directory",
-)
+INSTANCE_PATH = Setting("INSTANCE_PATH", parse_path, None)
 SETTINGS = (
     INSTANCE_PATH,
-    Setting(
-        "DATABASE_URL",
-        database_url,
-        "sqlite:///posting.db",
-        "Where the data lives; a relative SQLite path is relative to the instance folder. "
-        "`sqlite://` alone is an in-memory database for single-threaded tests",
-    ),
-    Setting(
-        "SECRET_KEY",
-        text,
-        "",
-        "Signs page cursors, at least 16 characters; every machine of one service needs the same. "
-        "Default: made once in the instance folder, mode 0600",
-    ),
-    Setting("SECRET_KEY_FILE", text, "", "A file that holds the secret key, instead of the above"),
-    Setting(
-        "SECRET_KEY_FALLBACKS",
-        words,
-        [],
-        "Former secret keys, separated by spaces: cursors signed with them stay good",
-    ),
-    Setting(
-        "PUBLIC_URL",
-        public_url,
-        None,
-        "The URL that browsers see. Makes absolute URLs, decides on secure cookies, "
-        "and other hosts but loopback names are refused",
-    ),
-    Setting(
-        "PROXY_HOPS",
-        whole_number(0, 10),
-        0,
-        "How many proxies of yours stand in front and set `X-Forwarded-*`",
-    ),
-    Setting(
-        "TRUSTED_ORIGINS",
-        origins,
-        frozenset(),
-        "Other origins from which writes pass, like `https://app.example.org`, separated by spaces",
-    ),
-    Setting("LOG_FORMAT", one_of("text", "json"), "text", "`text` lines, or `json` ones"),
-    Setting("LOG_REQUESTS", one_of("on", "off"), "on", "`on` logs a line for each request"),
-    Setting(
-        "RESPONSE_CACHE",
-        one_of("on", "off"),
-        "on",
-        "`on` keeps answers to public GETs until something is committed; on SQLite",
-    ),
-    Setting("METRICS", one_of("on", "off"), "off", "`on` answers Prometheus at `/metrics`"),
-    Setting("PASSWORD_MIN", whole_number(8, 256), 8, "Least length of a password; 15 is better"),
-    Setting(
-        "PASSWORD_HASH",
-        scrypt_parameters,
-        "scrypt:32768:8:3",
-        "Cost of a password hash as scrypt N, r, p. Cheap when `TESTING`",
-    ),
-    Setting("SIGNUP", one_of("open", "closed"), "open", "`closed` lets nobody open an account"),
-    Setting(
-        "RATE_LIMITS", one_of("on", "off"), "on", "`off` lifts all limits below; so does `TESTING`"
-    ),
-    Setting(
-        "LIMIT_SIGNIN",
-        rate,
-        Rate(20, "hour"),
-        "Failures to sign in to one account from one address, five times that from one address; "
-        "like the following a number a second, minute, hour or day, or empty for no limit",
-    ),
-    Setting("LIMIT_SIGNUP", rate, Rate(60, "hour"), "New accounts from one address"),
-    Setting("LIMIT_POSTS", rate, Rate(300, "hour"), "New posts of one user"),
-    Setting("LIMIT_COMMENTS", rate, Rate(600, "hour"), "New comments of one user"),
-    Setting("LIMIT_IMAGES", rate, Rate(300, "hour"), "New images of one user"),
+    Setting("DATABASE_URL", parse_database_url, "sqlite:///posting.db"),
+    Setting("PUBLIC_URL", parse_public_url, None),
+    Setting("PROXY_HOPS", integer(0, 10), 0),
+    Setting("TRUSTED_ORIGINS", parse_origins, frozenset()),
+    Setting("LOG_FORMAT", choice("text", "json"), "text"),
+    Setting("LOG_REQUESTS", choice("on", "off"), "on"),
+    Setting("RESPONSE_CACHE", choice("on", "off"), "on"),
+    Setting("METRICS", choice("on", "off"), "off"),
+    Setting("PASSWORD_MIN", integer(8, 256), 8),
+    Setting("PASSWORD_HASH", parse_scrypt_parameters, "scrypt:32768:8:3"),
+    Setting("SIGNUP", choice("open", "closed"), "open"),
+    Setting("RATE_LIMITS", choice("on", "off"), "on"),
+    Setting("LIMIT_SIGNIN", parse_rate, Rate(20, "hour")),
+    Setting("LIMIT_SIGNUP", parse_rate, Rate(60, "hour")),
+    Setting("LIMIT_POSTS", parse_rate, Rate(300, "hour")),
+    Setting("LIMIT_COMMENTS", parse_rate, Rate(600, "hour")),
+    Setting("LIMIT_IMAGES", parse_rate, Rate(300, "hour")),
     # 100,000 characters of content may be written as \uD83D\uDE00 each.
-    Setting("MAX_JSON_BYTES", whole_number(1024, 2**30), 5 * 2**18, "Largest JSON body, in bytes"),
-    Setting(
-        "MAX_IMAGE_BYTES",
-        whole_number(1024, 2**28),
-        5 * 2**20,
-        "Largest image, in bytes; the form that brings it may have 1 MiB more",
-    ),
+    Setting("MAX_JSON_BYTES", integer(1024, 2**30), 5 * 2**18),
+    Setting("MAX_IMAGE_BYTES", integer(1024, 2**28), 5 * 2**20),
 )
-# Environment variables that Kubernetes makes for each service, such as one named posting.
-OF_KUBERNETES = re.compile(
+# Settings of earlier versions, and what to do about each.
+REMOVED = {
+    "SECRET_KEY": "is no longer needed; remove it.",
+    "SECRET_KEY_FILE": "is no longer needed; remove it.",
+    "SECRET_KEY_FALLBACKS": "is no longer needed; remove it.",
+    "MAX_UPLOAD_BYTES": "is no longer a setting; POSTING_MAX_IMAGE_BYTES sets the size of uploads.",
+}
+# Variables that Kubernetes sets for each service in the namespace, such as one named posting.
+KUBERNETES_VARIABLE = re.compile(
     r"POSTING_(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
 )
 
 
-def instance_path(given: Mapping[str, Any]) -> str | None:
-    """Return the configured instance folder, which Flask must know before all else."""
-    path: str | None = _value(INSTANCE_PATH, given)
+def instance_path(overrides: Mapping[str, Any]) -> str | None:
+    """Return the configured instance folder, which Flask needs before the other settings."""
+    path: str | None = _value(INSTANCE_PATH, overrides)
     return path
 
 
 def max_form_bytes(config: Mapping[str, Any]) -> int:
-    """Return the size of the largest form: one with the largest image and 1 MiB for other parts."""
+    """Return the maximum size of a form: the largest image, and 1 MiB for the other parts."""
     return int(config["MAX_IMAGE_BYTES"]) + 2**20
 
 
-def load(app: Flask, given: Mapping[str, Any]) -> None:
+def load(app: Flask, overrides: Mapping[str, Any]) -> None:
     """Read all settings into `app.config`.
 
-    Errors: StartError for a value that does not parse, for a given name that is no setting
-    and no configuration key of Flask, and for a POSTING_ variable that is no setting.
+    Raise StartError for an invalid value, for an override that is neither a setting nor a
+    configuration key of Flask, and for a `POSTING_` variable that is not a setting.
     """
     names = {setting.name for setting in SETTINGS}
-    for name in given:
-        if name not in names and name not in app.default_config:
+    for name in overrides:
+        if name in REMOVED or (name not in names and name not in app.default_config):
             raise _unknown(name)
     for variable in sorted(os.environ):
         name = variable.removeprefix(PREFIX)
-        if variable != name and name not in names and not OF_KUBERNETES.fullmatch(variable):
+        if variable != name and name not in names and not KUBERNETES_VARIABLE.fullmatch(variable):
             raise _unknown(name, PREFIX)
-    app.config.update({name: value for name, value in given.items() if name not in names})
+    app.config.update({name: value for name, value in overrides.items() if name not in names})
     for setting in SETTINGS:
-        app.config[setting.name] = _value(setting, given)
-    if app.testing and not _is_set("PASSWORD_HASH", given):
-        app.config["PASSWORD_HASH"] = CHEAP_PASSWORD_HASH
-    if app.testing and not _is_set("RATE_LIMITS", given):
-        app.config["RATE_LIMITS"] = "off"
+        app.config[setting.name] = _value(setting, overrides)
+    if app.testing:
+        for name, value in (("PASSWORD_HASH", CHEAP_PASSWORD_HASH), ("RATE_LIMITS", "off")):
+            if name not in overrides and PREFIX + name not in os.environ:
+                app.config[name] = value
 
 
 def _unknown(name: str, prefix: str = "") -> StartError:
+    if name in REMOVED:
+        return StartError(f"{prefix}{name} {REMOVED[name]}")
     nearest = difflib.get_close_matches(name, [setting.name for setting in SETTINGS], n=1)
     advice = f"did you mean {prefix}{nearest[0]}?" if nearest else "the README lists them all."
     return StartError(f"{prefix}{name} is not a setting; {advice}")
 
 
-def _is_set(name: str, given: Mapping[str, Any]) -> bool:
-    return name in given or PREFIX + name in os.environ
-
-
-def _value(setting: Setting, given: Mapping[str, Any]) -> Any:
-    if setting.name in given:
-        source, value = setting.name, given[setting.name]
+def _value(setting: Setting, overrides: Mapping[str, Any]) -> Any:
+    if setting.name in overrides:
+        source, value = setting.name, overrides[setting.name]
     else:
         source, value = PREFIX + setting.name, os.environ.get(PREFIX + setting.name)
     if value is None:
         return setting.default
     try:
-        return setting.read(str(value).strip())
+        return setting.parse(str(value).strip())
     except ValueError as error:
-        # The URL of a database may hold a password.
+        # The URL of a database may contain a password.
         shown = "" if setting.name == "DATABASE_URL" else f"; it is {str(value)!r}"
         raise StartError(f"{source} {error}{shown}.") from None

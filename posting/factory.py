@@ -82,7 +82,6 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     config.load(app, overrides)
     logs.init_app(app)
     engine.init_app(app)
-    csrf.init_app(app)
     headers.init_app(app)
     errors.init_app(app)
     passwords.init_app(app)

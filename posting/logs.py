@@ -1,4 +1,4 @@
-"""Log lines as text or JSON, each with the id of the request that it belongs to."""
+"""Log formats: text or JSON lines, each with its request id."""
 
 import json
 import logging
@@ -12,34 +12,35 @@ from flask.logging import default_handler
 
 
 class TextFormatter(logging.Formatter):
-    """A line that a person reads; line breaks in messages cannot forge another."""
+    """One line of text. Line breaks in a message are escaped, so that it cannot forge a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_moment(record)} {record.levelname} [{_request_id(record)}] {_one_line(record)}"
+        message = record.getMessage().encode("unicode_escape").decode()
+        line = f"{_timestamp(record)} {record.levelname} [{_request_id(record)}] {message}"
         if not record.exc_info:
             return line
         return f"{line}\n{indent(self.formatException(record.exc_info), '    ')}"
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """One JSON object per line, with the members of `record.fields` if it has any."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {
-            "time": _moment(record),
+            "time": _timestamp(record),
             "level": record.levelname,
             "logger": record.name,
             "request_id": _request_id(record),
             "message": record.getMessage(),
         }
-        entry |= getattr(record, "facts", {})
+        entry |= getattr(record, "fields", {})
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
         return json.dumps(entry)
 
 
 class Stderr:
-    """Where lines go: what is stderr at the time, which costs less to find than WSGI's stream."""
+    """The current `sys.stderr`, which takes less time to look up than WSGI's error stream."""
 
     @staticmethod
     def write(text: str) -> None:
@@ -50,34 +51,30 @@ class Stderr:
         sys.stderr.flush()
 
 
-def is_no_access_line(record: logging.LogRecord) -> bool:
-    """Drop the line that werkzeug's server logs for each request: POSTING_LOG_REQUESTS has one."""
-    return not str(record.msg).endswith('] "%s" %s %s')
-
-
 def init_app(app: Flask) -> None:
-    logging.getLogger("werkzeug").addFilter(is_no_access_line)
-    json_wanted = app.config["LOG_FORMAT"] == "json"
+    logging.getLogger("werkzeug").addFilter(is_not_access_log)
     default_handler.setStream(Stderr())
-    default_handler.setFormatter(JsonFormatter() if json_wanted else TextFormatter())
+    is_json = app.config["LOG_FORMAT"] == "json"
+    default_handler.setFormatter(JsonFormatter() if is_json else TextFormatter())
     app.logger.setLevel(logging.DEBUG if app.debug else logging.INFO)
 
 
-def _moment(record: logging.LogRecord) -> str:
-    return f"{_second(int(record.created))}.{int(record.msecs):03d}Z"
+def is_not_access_log(record: logging.LogRecord) -> bool:
+    """Filter out the access log of werkzeug's server; POSTING_LOG_REQUESTS replaces it."""
+    return not str(record.msg).endswith('] "%s" %s %s')
+
+
+def _timestamp(record: logging.LogRecord) -> str:
+    return f"{_format_seconds(int(record.created))}.{int(record.msecs):03d}Z"
 
 
 @lru_cache(8)
-def _second(seconds: int) -> str:
+def _format_seconds(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def _request_id(record: logging.LogRecord) -> str:
-    """Return the id of the request that a line is about: one that it names, or the current one."""
-    if named := getattr(record, "request_id", None):
-        return str(named)
+    """Return the request id that the record carries, else that of the current request."""
+    if request_id := getattr(record, "request_id", None):
+        return str(request_id)
     return str(g.get("request_id", "-")) if has_request_context() else "-"
-
-
-def _one_line(record: logging.LogRecord) -> str:
-    return record.getMessage().encode("unicode_escape").decode()

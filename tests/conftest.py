@@ -128,7 +128,7 @@ def upgrade(database_url: str) -> None:
     subprocess.run(
         [sys.executable, "-m", "flask", "--app", "posting", "db", "upgrade"],
         cwd=Path(__file__).parent.parent,
-        env=os.environ | {"POSTING_DATABASE_URL": database_url, "POSTING_SECRET_KEY": "x" * 32},
+        env=os.environ | {"POSTING_DATABASE_URL": database_url},
         check=True,
         capture_output=True,
     )

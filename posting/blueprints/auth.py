@@ -64,7 +64,7 @@ def sign_up(body: dict[str, Any]) -> Reply:
     db.session.add(user)
     with unique_username():
         db.session.commit()
-    audit.note("sign-up", user=user.id)
+    audit.log("sign-up", user=user.id)
     return queries.to_user(user), {"Location": external_url("users.get_user", id=user.id)}
 
 
@@ -83,7 +83,7 @@ def sign_in(body: dict[str, str]) -> Reply:
     user = queries.get_user_by_name(body["username"])
     db.session.commit()
     if not verify_password(user, body["username"], body["password"]) or user is None:
-        audit.note("sign-in-failed", user=user.id if user else None)
+        audit.log("sign-in-failed", user=user.id if user else None)
         raise WrongCredentials
     password_hash = rehash_if_needed(user, body["password"])
     user = lock_account(user)
@@ -92,7 +92,7 @@ def sign_in(body: dict[str, str]) -> Reply:
         raise AccountSuspended
     token = sessions.open_session(user)
     db.session.commit()
-    audit.note("sign-in", user=user.id)
+    audit.log("sign-in", user=user.id)
     return queries.to_user(user), sessions.cookie_header(token)
 
 
@@ -107,7 +107,7 @@ def sign_out() -> Reply:
     user_id = sessions.end_current_session()
     db.session.commit()
     if user_id:
-        audit.note("sign-out", user=user_id)
+        audit.log("sign-out", user=user_id)
     return None, sessions.cookie_header(None)
 
 
@@ -132,5 +132,5 @@ def delete_session(id: str) -> Reply:
     if not sessions.end_session(current_user.id, id):
         raise NoSuchSession
     db.session.commit()
-    audit.note("sign-out")
+    audit.log("sign-out")
     return None, sessions.cookie_header(None) if id == current_user.session_id else {}

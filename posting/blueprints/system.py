@@ -14,7 +14,7 @@ from werkzeug.exceptions import NotFound, ServiceUnavailable
 
 from posting.db.migrations import is_current
 from posting.http import openapi
-from posting.http.access_log import MEDIA_TYPE, exposition
+from posting.http.access_log import MEDIA_TYPE, render_metrics
 from posting.http.endpoint import PUBLIC, Blueprint, Reply
 from posting.http.urls import external_url
 from posting.schemas.base import Health
@@ -49,7 +49,7 @@ def get_metrics() -> Reply:
     if current_app.config["METRICS"] == "off":
         raise NotFound
     headers = {"Cache-Control": "no-store"}
-    return Response(exposition(), headers=headers, content_type=MEDIA_TYPE)
+    return Response(render_metrics(), headers=headers, content_type=MEDIA_TYPE)
 
 
 @system.get(

@@ -69,7 +69,7 @@ def edit_user(id: str, body: dict[str, Any]) -> Reply:
     with unique_username():
         db.session.commit()
     if "password_hash" in body:
-        audit.note("password-changed")
+        audit.log("password-changed")
     return queries.to_user(user)
 
 
@@ -87,7 +87,7 @@ def delete_user(id: str, query: dict[str, str]) -> Reply:
     accounts.clear_account(user.id, with_content=with_content)
     accounts.delete_account(lock_account(user), with_content=with_content)
     db.session.commit()
-    audit.note("account-deleted")
+    audit.log("account-deleted")
     return None, sessions.cookie_header(None)
 
 
@@ -109,7 +109,7 @@ def _require_password(user: User, password: str | None) -> None:
     if password is None:
         raise InvalidInput.at("/current_password", "A new password needs the current one.")
     if not verify_password(user, user.username, password):
-        audit.note("password-refused")
+        audit.log("password-refused")
         raise InvalidInput.at("/current_password", "Is not the current password.")
 
 

@@ -1,4 +1,4 @@
-"""The database: the declarative base, what each connection is told, and how transactions begin."""
+"""The database engine: its pool, the settings of each connection, and how transactions begin."""
 
 import os
 import re
@@ -22,17 +22,16 @@ from posting.db.types import UtcDateTime
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
-
 READER = "posting.reader"
 PRAGMA_TRIES = 20
-# In this order: with the first, those after it wait for a lock instead of failing.
+# busy_timeout comes first, so that the others wait for a lock instead of failing.
 SQLITE_PRAGMAS = (
     "busy_timeout=5000",
     "journal_mode=WAL",
     "synchronous=FULL",
     "foreign_keys=ON",
     "journal_size_limit=67108864",
-    "cache_size=-500",  # kilobytes a connection; the system keeps the file's pages anyway
+    "cache_size=-500",  # kilobytes per connection; the kernel caches the file anyway
     "mmap_size=0",
     "trusted_schema=OFF",
 )
@@ -60,22 +59,36 @@ class Base(DeclarativeBase):
     )
 
     def assign(self, changes: Mapping[str, Any]) -> None:
-        """Set what `changes` names; what it sets to the same value does not count as changed."""
+        """Set attributes by name. An attribute that is set to its own value is not a change."""
         for name, value in changes.items():
             setattr(self, name, value)
 
 
-# Objects keep their values after a commit, so that answering needs no second transaction.
+# Objects keep their values after a commit, so that a response needs no second transaction.
 db = SQLAlchemy(model_class=Base, session_options={"expire_on_commit": False})
 
 
 def init_app(app: Flask) -> None:
-    """Open the configured database for `app`; no connection is made yet.
+    """Create the engine and its hooks; no connection is opened yet.
 
-    Error: StartError when the URL, its driver or the folder of an SQLite file is not usable.
+    Raise StartError when the URL, its driver or the instance folder cannot be used.
     """
     try:
-        _open(app)
+        url = sa.make_url(app.config["DATABASE_URL"])
+        on_sqlite = url.get_backend_name() == "sqlite"
+        in_memory = on_sqlite and (
+            (url.database or "").removeprefix("file:") in {"", ":memory:"}
+            or url.query.get("mode") == "memory"
+        )
+        # Of all the ways to write an in-memory URL, every library knows this one.
+        app.config["SQLALCHEMY_DATABASE_URI"] = sa.make_url("sqlite://") if in_memory else url
+        connect_args = {"connect_timeout": 5, "options": POSTGRES_OPTIONS}
+        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = (
+            {"module": sqlite} | ({} if in_memory else POOL)
+            if on_sqlite
+            else POOL | {"pool_pre_ping": True, "connect_args": connect_args}
+        )
+        db.init_app(app)
     except ImportError as error:
         raise StartError(
             f"POSTING_DATABASE_URL names a Postgres server, but its driver is missing ({error}). "
@@ -83,94 +96,55 @@ def init_app(app: Flask) -> None:
         ) from None
     except OSError as error:
         raise StartError(
-            f"The instance folder {app.instance_path} cannot be made ({error.strerror}). "
-            "Make it, or name another with POSTING_INSTANCE_PATH."
+            f"The instance folder {app.instance_path} cannot be created ({error.strerror}). "
+            "Create it, or name another with POSTING_INSTANCE_PATH."
         ) from None
     except (sa.exc.ArgumentError, ValueError) as error:
         raise StartError(f"POSTING_DATABASE_URL cannot be used: {error}") from None
-
-
-def _open(app: Flask) -> None:
-    url = sa.make_url(app.config["DATABASE_URL"])
-    in_memory = url.get_backend_name() == "sqlite" and (
-        (url.database or "").removeprefix("file:") in {"", ":memory:"}
-        or url.query.get("mode") == "memory"
-    )
-    if in_memory:
-        url = sa.make_url("sqlite://")  # of all ways to say so, the one that all libraries know
-    app.config["SQLALCHEMY_DATABASE_URI"] = url
-    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = (
-        {"module": sqlite} | ({} if in_memory else POOL)
-        if url.get_backend_name() == "sqlite"
-        else POOL
-        | {
-            "pool_pre_ping": True,
-            "connect_args": {"connect_timeout": 5, "options": POSTGRES_OPTIONS},
-        }
-    )
-    db.init_app(app)
     with app.app_context():
-        if db.engine.dialect.name == "sqlite":
-            if not in_memory:
-                event.listen(db.engine, "do_connect", _create_private_file)
-            event.listen(db.engine, "connect", _set_up_sqlite)
-            event.listen(db.engine, "begin", _begin_sqlite)
-            event.listen(db.engine, "handle_error", _give_up_if_read_only)
-        else:
-            event.listen(db.engine, "connect", _set_up_postgres)
-            event.listen(db.engine, "begin", _begin_postgres)
-            event.listen(db.engine, "handle_error", _give_up_if_prepared_for_other_types)
+        engine = db.engine
+    if on_sqlite:
+        if not in_memory:
+            event.listen(engine, "do_connect", _create_private_file)
+        event.listen(engine, "connect", _configure_sqlite)
+        event.listen(engine, "begin", _begin_on_sqlite)
+        event.listen(engine, "handle_error", _disconnect_if_read_only)
+    else:
+        event.listen(engine, "connect", _configure_postgres)
+        event.listen(engine, "begin", _begin_on_postgres)
+        event.listen(engine, "handle_error", _disconnect_if_types_changed)
 
 
-def is_in_memory() -> bool:
-    """Return whether the app's database ends with the app."""
-    return isinstance(db.engine.pool, sa.StaticPool)
-
-
-def sqlite_file() -> Path | None:
-    """Return the file of the app's database; None if that is in memory, or on Postgres."""
-    if db.engine.dialect.name != "sqlite" or is_in_memory():
-        return None
-    name = str(db.engine.url.database)
-    return Path(name.removeprefix("file:")).resolve()  # a URL with uri=true has that prefix
-
-
-def end_transaction(_: BaseException | None = None) -> None:
-    """Give each request its own transaction, also within a test's longer-lived app context."""
-    if db.session.registry.has():
-        db.session.rollback()
+# Listeners for SQLite, in the order in which they run.
 
 
 def _create_private_file(_dialect: Any, _record: Any, cargs: list[str], cparams: Any) -> None:
     """Create a new database for its owner alone; SQLite gives the files beside it the same mode."""
     if not cparams.get("uri"):  # which may forbid to create it
-        with suppress(OSError):  # SQLite's own message follows
+        with suppress(OSError):  # SQLite raises an error of its own
             os.close(os.open(cargs[0], os.O_CREAT, 0o600))
 
 
-def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # the driver begins nothing by itself: _begin_sqlite does
-    for pragma in SQLITE_PRAGMAS:
-        _tell(connection, f"PRAGMA {pragma}")
+def _configure_sqlite(connection: Any, _record: Any) -> None:
+    """Set the pragmas, and retry each while the file is locked.
 
-
-def _tell(connection: Any, pragma: str) -> None:
-    """Set a pragma, again and again while the file is locked.
-
-    Several that switch a new file to WAL at once would wait for each other, which SQLite sees and
-    ends at once for one of them, whatever busy_timeout says.
+    When several connections switch a new file to WAL at once, SQLite detects a deadlock and fails
+    one of them immediately, whatever busy_timeout is.
     """
-    for _ in range(PRAGMA_TRIES - 1):
-        try:
-            connection.execute(pragma)
-            return
-        except sqlite.OperationalError:
-            sleep(0.05)
-    connection.execute(pragma)
+    connection.isolation_level = None  # transactions begin in _begin_on_sqlite, not in the driver
+    for pragma in SQLITE_PRAGMAS:
+        for attempt in range(1, PRAGMA_TRIES + 1):
+            try:
+                connection.execute(f"PRAGMA {pragma}")
+                break
+            except sqlite.OperationalError:
+                if attempt == PRAGMA_TRIES:
+                    raise
+                sleep(0.05)
 
 
-def _begin_sqlite(connection: sa.Connection) -> None:
-    """Take the write lock at once where a write may follow, so that no upgrade can fail later."""
+def _begin_on_sqlite(connection: sa.Connection) -> None:
+    """Take the write lock at once where a write may follow: a later upgrade could fail."""
     raw: Any = connection.connection.driver_connection
     if raw.in_transaction:
         return  # an in-memory database has one connection, which nested app contexts share
@@ -179,66 +153,91 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _set_up_postgres(connection: Any, _record: Any) -> None:
-    connection.autocommit = True  # the driver begins nothing by itself: _begin_postgres does
-
-
-def _begin_postgres(connection: sa.Connection) -> None:
-    one_moment = connection.get_execution_options().get("one_moment")
-    level = " ISOLATION LEVEL REPEATABLE READ READ ONLY" if one_moment else ""
-    connection.exec_driver_sql(f"BEGIN{level}")
-
-
-def _give_up_if_prepared_for_other_types(context: sa.engine.ExceptionContext) -> None:
-    """Open connections anew whose prepared statements are of before a column's type changed."""
-    if getattr(context.original_exception, "sqlstate", None) == FEATURE_NOT_SUPPORTED:
-        context.is_disconnect = True
-
-
-def _give_up_if_read_only(context: sa.engine.ExceptionContext) -> None:
-    """Open connections anew that could open their file for reading only: it may be writable now."""
+def _disconnect_if_read_only(context: sa.engine.ExceptionContext) -> None:
+    """Replace connections that opened the file read-only: it may be writable by now."""
     if "readonly database" in str(context.original_exception):
         context.is_disconnect = True
 
 
-def begin(*, writes: bool) -> None:
-    """Begin the session's transaction as a reading or a writing one.
+# Listeners for Postgres, in the order in which they run.
 
-    Without this call it begins at the session's first query, and writes unless the request is GET,
-    HEAD or OPTIONS. `select` begins none.
+
+def _configure_postgres(connection: Any, _record: Any) -> None:
+    connection.autocommit = True  # transactions begin in _begin_on_postgres, not in the driver
+
+
+def _begin_on_postgres(connection: sa.Connection) -> None:
+    is_snapshot = connection.get_execution_options().get("snapshot")
+    level = " ISOLATION LEVEL REPEATABLE READ READ ONLY" if is_snapshot else ""
+    connection.exec_driver_sql(f"BEGIN{level}")
+
+
+def _disconnect_if_types_changed(context: sa.engine.ExceptionContext) -> None:
+    """Replace connections whose prepared statements precede a change of a column's type."""
+    if getattr(context.original_exception, "sqlstate", None) == FEATURE_NOT_SUPPORTED:
+        context.is_disconnect = True
+
+
+def is_in_memory() -> bool:
+    """Return whether the database is in memory, where it ends with the app."""
+    return isinstance(db.engine.pool, sa.StaticPool)
+
+
+def sqlite_file() -> Path | None:
+    """Return the file of an SQLite database, or None for one in memory and for Postgres."""
+    if db.engine.dialect.name != "sqlite" or is_in_memory():
+        return None
+    name = str(db.engine.url.database)
+    return Path(name.removeprefix("file:")).resolve()  # a URL with uri=true has that prefix
+
+
+def end_transaction(_: BaseException | None = None) -> None:
+    """Roll back what the request or a test has left open, before and after each request.
+
+    A test's app context outlives its requests, and they would share a transaction.
+    """
+    if db.session.registry.has():
+        db.session.rollback()
+
+
+def begin(*, writes: bool) -> None:
+    """Begin the session's transaction, as one that writes or only reads.
+
+    Without this call, the first query of the session begins it, and it writes unless the request
+    is a GET, HEAD or OPTIONS. `fetch_all` begins none.
     """
     db.session.connection(execution_options={"writes": writes})
 
 
 @contextmanager
 def snapshot() -> Iterator[sa.Connection]:
-    """Yield a connection that reads all as it is at one moment, while others write."""
-    reading = db.engine.execution_options(writes=False, one_moment=True)
-    with reading.begin() as connection:
+    """Yield a connection that reads one consistent state of the database, while others write."""
+    engine = db.engine.execution_options(writes=False, snapshot=True)
+    with engine.begin() as connection:
         _lift_time_limits(connection)
         yield connection
 
 
 @contextmanager
 def exclusive_transaction() -> Iterator[sa.Connection]:
-    """Yield a connection in one transaction, in which nobody else writes to any table."""
+    """Yield a connection in a transaction that locks every table against other writers."""
     with db.engine.begin() as connection:
         _lift_time_limits(connection)
-        if db.engine.dialect.name == "postgresql":  # SQLite's write lock is on everything
+        if db.engine.dialect.name == "postgresql":  # SQLite's write lock is on all tables
             tables = ", ".join(db.metadata.tables)
             connection.exec_driver_sql(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
         yield connection
 
 
 def _lift_time_limits(connection: sa.Connection) -> None:
-    """Lift the limits that are meant for requests; the wait for a lock keeps its own."""
+    """Lift the limits that are meant for requests, except that on the wait for a lock."""
     if connection.dialect.name == "postgresql":
         for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
             connection.exec_driver_sql(f"SET LOCAL {name} = 0")
 
 
 def error_reason(error: sa.exc.SQLAlchemyError) -> str:
-    """Return in one line what the database says is wrong; in others Postgres shows the row."""
+    """Return the first line of the database's error; the others may show the row's data."""
     return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
 
 
@@ -294,9 +293,9 @@ def _reader() -> sa.Engine:
 
 
 def violated_constraint(error: sa.exc.IntegrityError) -> str:
-    """Return the name of the unique constraint that a statement broke, the same on both engines.
+    """Return the name of the unique constraint that a statement violated, else "".
 
-    Empty for a broken foreign key, whose name SQLite does not tell.
+    It is the same on both databases. SQLite does not name foreign keys, so they have no name here.
     """
     diagnostics = getattr(error.orig, "diag", None)
     name = diagnostics.constraint_name if diagnostics else None

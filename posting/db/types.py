@@ -1,4 +1,4 @@
-"""Moments: stored in UTC with milliseconds on both engines, and sent as RFC 3339 writes them."""
+"""Column types and values that both databases share: ids and timestamps in UTC."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,21 +13,26 @@ ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
 
 
 def new_id() -> str:
-    """Return a fresh 21-character identifier (126 random bits)."""
+    """Return a random id (126 bits)."""
     return str(nanoid.generate(size=ID_LENGTH))
 
 
 def now() -> datetime:
-    """Return this moment in UTC, cut to the milliseconds that are stored and sent."""
+    """Return the current time in UTC, with the precision that is stored and sent."""
     return truncate_to_milliseconds(datetime.now(UTC))
 
 
-def truncate_to_milliseconds(moment: datetime) -> datetime:
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+def truncate_to_milliseconds(timestamp: datetime) -> datetime:
+    return timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000)
+
+
+def to_rfc3339(timestamp: datetime) -> str:
+    """Format a timestamp as RFC 3339, in UTC with milliseconds."""
+    return timestamp.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
 
 
 class UtcDateTime(sa.TypeDecorator[datetime]):
-    """A moment in UTC with milliseconds, aware on both engines."""
+    """A timestamp in UTC that is an aware datetime on both databases."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -42,19 +47,17 @@ class UtcDateTime(sa.TypeDecorator[datetime]):
 
 
 class Rfc3339Text(sa.TypeDecorator[str]):
-    """A moment, never null, as it is sent: rows that only go out need no datetime in between."""
+    """A timestamp, never null, that is read as RFC 3339 text.
+
+    For rows that are only sent: SQLite's text needs no detour through a datetime.
+    """
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
 
     def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], str]:
-        return _from_sqlite if dialect.name == "sqlite" else to_rfc3339
+        return _sqlite_to_rfc3339 if dialect.name == "sqlite" else to_rfc3339
 
 
-def _from_sqlite(text: str) -> str:
+def _sqlite_to_rfc3339(text: str) -> str:
     return f"{text[:10]}T{text[11:23]}Z"
-
-
-def to_rfc3339(moment: datetime) -> str:
-    """Return a moment as RFC 3339 writes it, in UTC with milliseconds."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"

@@ -23,4 +23,4 @@ def record_by_operator(act: str, user: User) -> None:
 
 def _record(act: str, target: str, **by: str) -> None:
     db.session.add(ModerationAction(act=act, target=target, **by))
-    audit.note("moderation", act=act, target=target)
+    audit.log("moderation", act=act, target=target)

@@ -1,6 +1,7 @@
-"""What is told of each request: a log line, and figures for Prometheus.
+"""Access log and Prometheus metrics.
 
-Both name the route, such as /posts/{id}, and never the path: what clients send is no label.
+Both name the route, such as `/posts/{id}`, never the path: what clients send must not become a
+label.
 """
 
 import logging
@@ -20,84 +21,80 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 _logger = logging.getLogger("posting.requests")
 _requests = prometheus_client.Counter(
-    "posting_requests", "Requests answered", ["method", "route", "status"]
+    "posting_requests", "Completed requests", ["method", "route", "status"]
 )
 _seconds = prometheus_client.Histogram(
-    "posting_request_seconds", "How long it took to answer", ["method", "route"]
+    "posting_request_seconds", "Duration of a request", ["method", "route"]
 )
 
 
-class Answered(NamedTuple):
-    """What is told of a request."""
+class RequestRecord(NamedTuple):
+    """A completed request."""
 
     method: str
     route: str
     status: int
     seconds: float
     request_id: str
-    user: str | None = None
+    user_id: str | None = None
 
 
-def exposition() -> bytes:
-    """Return the figures as Prometheus reads them: those of all workers, where there are several.
+def start_timer() -> None:
+    """Start the clock, before any other hook of a request. In tests `g` may outlive a request."""
+    g.started, g.user_id = perf_counter(), None
 
-    Workers share a folder, which `deploy/gunicorn.conf.py` makes.
+
+def record(response: Response) -> Response:
+    """Log and count the request, after any other hook."""
+    config = current_app.config
+    if config["LOG_REQUESTS"] == "on" or config["METRICS"] == "on":
+        status, seconds = response.status_code, perf_counter() - g.started
+        completed = RequestRecord(request.method, route(), status, seconds, g.request_id, g.user_id)
+        emit(config, completed)
+    return response
+
+
+def emit(config: Mapping[str, Any], completed: RequestRecord) -> None:
+    """Log and count a request, as the settings say."""
+    method = completed.method if completed.method in METHODS else "other"
+    if config["LOG_REQUESTS"] == "on" and _logger.isEnabledFor(logging.INFO):
+        fields: dict[str, Any] = {
+            "method": method,
+            "route": completed.route,
+            "status": completed.status,
+            "milliseconds": round(completed.seconds * 1000, 1),
+        }
+        if completed.user_id:
+            fields["user"] = completed.user_id
+        line = " ".join([f"{name}={value}" for name, value in fields.items()])
+        # Unlike `info`, this does not search the stack for its caller.
+        entry = logging.LogRecord(_logger.name, logging.INFO, __file__, 0, line, None, None)
+        entry.fields, entry.request_id = fields, completed.request_id
+        _logger.handle(entry)
+    if config["METRICS"] == "on":
+        _requests.labels(method, completed.route, str(completed.status)).inc()
+        _seconds.labels(method, completed.route).observe(completed.seconds)
+
+
+def route() -> str:
+    """Return the route of the request, such as `/posts/{id}`."""
+    return _route(request.url_rule.rule) if request.url_rule else NO_ROUTE
+
+
+@cache
+def _route(rule: str) -> str:
+    return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule)
+
+
+def render_metrics() -> bytes:
+    """Return the metrics in Prometheus's text format, summed over all workers.
+
+    Workers share a folder, which `deploy/gunicorn.conf.py` creates.
     """
     registry = prometheus_client.CollectorRegistry()
     try:
         # It has no type hints.
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    except ValueError:  # there is no folder, and so but one process
+    except ValueError:  # there is no folder, and so only one process
         registry = prometheus_client.REGISTRY
     return prometheus_client.generate_latest(registry)
-
-
-def observe(config: Mapping[str, Any], answered: Answered) -> None:
-    """Log a request and count it, as far as either is switched on."""
-    method = answered.method if answered.method in METHODS else "other"
-    if config["LOG_REQUESTS"] == "on":
-        _log(method, answered)
-    if config["METRICS"] == "on":
-        _requests.labels(method, answered.route, str(answered.status)).inc()
-        _seconds.labels(method, answered.route).observe(answered.seconds)
-
-
-def route() -> str:
-    """Return the route of the request, such as /posts/{id}."""
-    rule = request.url_rule
-    return _named(rule.rule) if rule else NO_ROUTE
-
-
-@cache
-def _named(rule: str) -> str:
-    return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule)
-
-
-def start_timer() -> None:
-    g.began, g.user_id = perf_counter(), None
-
-
-def record(response: Response) -> Response:
-    user, seconds = g.get("user_id"), perf_counter() - g.began
-    answered = Answered(request.method, route(), response.status_code, seconds, g.request_id, user)
-    observe(current_app.config, answered)
-    return response
-
-
-def _log(method: str, answered: Answered) -> None:
-    if not _logger.isEnabledFor(logging.INFO):
-        return
-    milliseconds = round(answered.seconds * 1000, 1)
-    facts: dict[str, Any] = {
-        "method": method,
-        "route": answered.route,
-        "status": answered.status,
-        "milliseconds": milliseconds,
-    }
-    if answered.user:
-        facts["user"] = answered.user
-    line = " ".join([f"{name}={value}" for name, value in facts.items()])
-    # As `info` does, without a look at the stack for who is calling.
-    entry = logging.LogRecord(_logger.name, logging.INFO, __file__, 0, line, None, None)
-    entry.facts, entry.request_id = facts, answered.request_id
-    _logger.handle(entry)

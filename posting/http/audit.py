@@ -1,4 +1,4 @@
-"""Log lines about what concerns security: what, who, from where; never what was typed or sent."""
+"""The audit log: security events with the user and the client's IP, never with input or secrets."""
 
 import logging
 
@@ -9,11 +9,11 @@ from posting.http.proxy import client_ip
 _logger = logging.getLogger("posting.audit")
 
 
-def note(event: str, **facts: str | None) -> None:
-    """Log that something happened, with who asks and from where if nothing else is said."""
+def log(event: str, **fields: str | None) -> None:
+    """Log an event. In a request, add the user, the client's IP and the endpoint."""
     if has_request_context():
-        who = {"user": g.get("user_id"), "address": client_ip()}
-        facts = who | {"endpoint": request.endpoint} | facts
-    told = {"event": event} | {name: value for name, value in facts.items() if value}
-    line = " ".join(f"{name}={value}" for name, value in told.items())
-    _logger.info("%s", line, extra={"facts": told})
+        user: str | None = g.get("user_id")
+        fields = {"user": user, "address": client_ip(), "endpoint": request.endpoint} | fields
+    logged = {"event": event} | {name: value for name, value in fields.items() if value}
+    line = " ".join(f"{name}={value}" for name, value in logged.items())
+    _logger.info("%s", line, extra={"fields": logged})

@@ -144,7 +144,7 @@ def respond(error: HTTPException) -> Response:
     if error.code is None or error.code < 400:
         return current_app.make_response(error.get_response())
     if event := AUDITED.get(error.code):
-        audit.note(event)
+        audit.log(event)
     problem = describe(error, error.code, g.request_id)
     # A name in the input may contain lone surrogates, which UTF-8 cannot encode.
     body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")

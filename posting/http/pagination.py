@@ -5,6 +5,7 @@ A cursor is not signed: it only says where in a public list to go on.
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -20,8 +21,8 @@ from posting.http.urls import base_url
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-# The list's name, the row's timestamp in milliseconds (until the year 5138) and its id.
-CURSOR = re.compile(rf"([\w-]+)\.([0-9]{{1,14}})\.([A-Za-z0-9_-]{{{ID_LENGTH}}})", re.ASCII)
+# The list's name, the row's timestamp in milliseconds (negative before 1970) and its id.
+CURSOR = re.compile(rf"([\w-]+)\.(-?[0-9]{{1,15}})\.([A-Za-z0-9_-]{{{ID_LENGTH}}})", re.ASCII)
 
 
 def paginate(
@@ -77,6 +78,7 @@ def _make_cursor(timestamp: str, id: str) -> str:
 
 def _read_cursor(cursor: str) -> tuple[datetime, str]:
     match = CURSOR.fullmatch(cursor)
-    if match is None or match[1] != _list_name():
-        raise InvalidInput([{"detail": "Not a cursor of this list.", "parameter": "cursor"}])
-    return EPOCH + int(match[2]) * MILLISECOND, match[3]
+    if match and match[1] == _list_name():
+        with suppress(OverflowError):  # not a date in the years 1 to 9999
+            return EPOCH + int(match[2]) * MILLISECOND, match[3]
+    raise InvalidInput([{"detail": "Not a cursor of this list.", "parameter": "cursor"}])

@@ -1,4 +1,4 @@
-"""Which hosts are answered, who comes from where, and how much of what proxies say is believed."""
+"""Hosts and proxies: which hosts are served, and the IP address of a client behind proxies."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
@@ -10,43 +10,44 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-def init_app(app: Flask) -> None:
-    """Trust X-Forwarded-* from the configured proxies alone, and the public host alone."""
-    if hops := app.config["PROXY_HOPS"]:
-        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]  # as Flask says to add middleware
-            app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops, x_prefix=hops
-        )
-
-
 class OtherHost(BadRequest):
     description = "This host is not served here."
 
 
-def refuse_other_hosts() -> None:
-    """Raise 400 unless the request is for the public host or a loopback name.
+def init_app(app: Flask) -> None:
+    """Trust the X-Forwarded-* headers of as many proxies as are configured."""
+    if hops := app.config["PROXY_HOPS"]:
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]  # as Flask documents
+            app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops, x_prefix=hops
+        )
 
-    Flask's TRUSTED_HOSTS compares names with their case, and refuses every IPv6 address.
+
+def refuse_other_hosts() -> None:
+    """Raise 400 unless the request is for the host of the public URL, if one is set, or a loopback.
+
+    Flask's TRUSTED_HOSTS is case-sensitive, and refuses every IPv6 address.
     """
-    if not current_app.config["PUBLIC_URL"]:
-        return
-    public = urlsplit(current_app.config["PUBLIC_URL"]).hostname
-    if urlsplit(f"//{request.host}").hostname not in {public, *LOOPBACK}:
-        raise OtherHost
+    if public_url := current_app.config["PUBLIC_URL"]:
+        host = urlsplit(f"//{request.host}").hostname
+        if host not in {urlsplit(public_url).hostname, *LOOPBACK}:
+            raise OtherHost
 
 
 def client_ip() -> str:
-    """Return where a request comes from: an IPv4 address, an IPv6 network of 64 bits, or ""."""
-    try:
-        found = ip_address(_without_port(request.remote_addr or ""))
-    except ValueError:  # a Unix socket's peer has none
-        return ""
-    if isinstance(found, IPv6Address):
-        found = found.ipv4_mapped or ip_network((found, 64), strict=False).network_address
-    return str(found)
+    """Return the client's IPv4 address, or the /64 network of its IPv6 address.
 
-
-def _without_port(peer: str) -> str:
-    """Return the address alone of 203.0.113.7:5123 and [2001:db8::1]:80, as some proxies say it."""
+    It is empty for a client that is connected by a Unix socket.
+    """
+    peer = request.remote_addr or ""
+    # Some proxies add a port: 203.0.113.7:5123 or [2001:db8::1]:80.
     if peer.startswith("["):
-        return peer[1:].partition("]")[0]
-    return peer.partition(":")[0] if peer.count(":") == 1 else peer
+        peer = peer[1:].partition("]")[0]
+    elif peer.count(":") == 1:
+        peer = peer.partition(":")[0]
+    try:
+        address = ip_address(peer)
+    except ValueError:
+        return ""
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or ip_network((address, 64), strict=False).network_address
+    return str(address)

@@ -1,9 +1,9 @@
-"""Answers to public GETs, kept for exactly as long as nothing is committed; on SQLite alone.
+"""Response cache for public GETs, on SQLite.
 
-`PRAGMA data_version` on a connection that never writes stands still until any other connection of
-any process commits (https://www.sqlite.org/pragma.html#pragma_data_version). What is kept was begun
-to be made when the version was what it still is. So nobody is shown anything older than the last
-commit, whichever worker made it.
+On a connection that never writes, `PRAGMA data_version` changes when any other connection of any
+process commits (https://www.sqlite.org/pragma.html#pragma_data_version). A cached response is
+served only while `data_version` is the same as when its request began, so no client sees data older
+than the last commit, whichever worker made it.
 """
 
 import os
@@ -20,27 +20,27 @@ from pysqlite3 import dbapi2 as sqlite
 from posting.db.engine import sqlite_file
 from posting.http import access_log, etags, headers
 
-MOST_BYTES = 8 * 2**20
-LARGEST = 256 * 2**10
-OVERHEAD = 4096  # bytes that an entry takes beside its body, rather more than less
-EXTENSION = _WANTED = "posting.response_cache"
+MAX_BYTES = 8 * 2**20  # of all entries
+MAX_BODY = 256 * 2**10
+OVERHEAD = 4096  # bytes per entry besides its body, estimated high
+EXTENSION = LOOKUP = "posting.response_cache"
 
 Environ = dict[str, Any]
 Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A whole answer but for its request id."""
+class CachedResponse:
+    """A response, complete except for its request id."""
 
     body: bytes
     headers: list[tuple[str, str]]
-    tag: str
+    etag: str
     route: str
 
 
 class CommitWatch:
-    """Tells whether anybody has committed to an SQLite file, by a number that then changes."""
+    """Detects commits of other connections to an SQLite file, by a number that they change."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -48,7 +48,7 @@ class CommitWatch:
         self._connection: Any = None
 
     def version(self) -> int | None:
-        """Return the number; None if the file cannot be asked. One thread at a time may."""
+        """Return the number, or None if the file cannot be read. This is not thread-safe."""
         try:
             if self._process != os.getpid():  # a connection must not cross a fork
                 self._connection = sqlite.connect(self._file, check_same_thread=False)
@@ -60,89 +60,90 @@ class CommitWatch:
 
 
 class ResponseCache:
-    """WSGI middleware that answers from what is kept, and else lets the app answer."""
+    """WSGI middleware that replays cached responses, and else passes the request on to the app."""
 
     def __init__(self, app: Flask, watch: CommitWatch) -> None:
-        self._answer, self._config = app.wsgi_app, app.config
+        self._app, self._config = app.wsgi_app, app.config
         self._watch = watch
         self._lock = Lock()
         self._version: int | None = None
-        self._kept: dict[Key, Kept] = {}
+        self._entries: dict[Key, CachedResponse] = {}
         self._bytes = 0
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] != "GET":
-            return self._answer(environ, start_response)
-        began = perf_counter()
-        key = _key(environ)
+            return self._app(environ, start_response)
+        started = perf_counter()
+        # A public response depends on nothing but the URL, which it repeats in absolute URLs.
+        key = (
+            environ["wsgi.url_scheme"],
+            environ.get("HTTP_HOST", ""),
+            environ["SCRIPT_NAME"],
+            environ["PATH_INFO"],
+            environ["QUERY_STRING"],
+        )
         with self._lock:
-            self._forget_if_committed()
-            kept = self._kept.get(key)
-            environ[_WANTED] = key, self._version
-        if kept is None:
-            return self._answer(environ, start_response)
+            version = self._watch.version()
+            if version is None or version != self._version:
+                self._entries.clear()
+                self._bytes, self._version = 0, version
+            cached = self._entries.get(key)
+        if cached is None:
+            environ[LOOKUP] = key, version
+            return self._app(environ, start_response)
+        return [self._replay(cached, environ, start_response, started)]
+
+    def _replay(
+        self,
+        cached: CachedResponse,
+        environ: Environ,
+        start_response: Callable[..., Any],
+        started: float,
+    ) -> bytes:
         request_id = headers.request_id_for(environ.get("HTTP_X_REQUEST_ID", ""))
-        status, body, own = _again(kept, environ.get("HTTP_IF_NONE_MATCH"))
-        seconds = perf_counter() - began
-        answered = access_log.Answered("GET", kept.route, int(status[:3]), seconds, request_id)
-        access_log.observe(self._config, answered)
-        start_response(status, [*own, (headers.REQUEST_ID, request_id)])
-        return [body]
+        if_none_match = environ.get("HTTP_IF_NONE_MATCH")
+        if if_none_match and etags.etag_matches(if_none_match, cached.etag):
+            status, body = "304 NOT MODIFIED", b""
+            fields = [pair for pair in cached.headers if pair[0] not in etags.CONTENT_HEADERS]
+        else:
+            status, body, fields = "200 OK", cached.body, cached.headers
+        seconds = perf_counter() - started
+        completed = access_log.RequestRecord(
+            "GET", cached.route, int(status[:3]), seconds, request_id
+        )
+        access_log.emit(self._config, completed)
+        start_response(status, [*fields, (headers.REQUEST_ID, request_id)])
+        return body
 
-    def keep(self, response: Response) -> Response:
-        """Keep what the app answers, if it is public and short and nobody has committed since."""
-        key, version = request.environ.get(_WANTED, (None, None))
-        if key and version is not None and _is_public(response):
-            kept = Kept(
-                response.get_data(),
-                [(name, value) for name, value in response.headers if name != headers.REQUEST_ID],
-                response.headers["ETag"].strip('"'),
-                access_log.route(),
-            )
-            with self._lock:
-                if version == self._version:
-                    self._add(key, kept)
-        return response
-
-    def _forget_if_committed(self) -> None:
-        version = self._watch.version()
-        if version != self._version or version is None:
-            self._kept.clear()
-            self._bytes, self._version = 0, version
-
-    def _add(self, key: Key, kept: Kept) -> None:
-        size = len(kept.body) + OVERHEAD
-        while self._kept and self._bytes + size > MOST_BYTES:
-            oldest = self._kept.pop(next(iter(self._kept)))
-            self._bytes -= len(oldest.body) + OVERHEAD
-        if key not in self._kept:
-            self._kept[key] = kept
+    def store(self, response: Response) -> None:
+        """Store a response that is public and short, unless there was a commit since its lookup."""
+        key, version = request.environ.get(LOOKUP, (None, None))
+        if key is None or version is None or not _is_public(response):
+            return
+        body = response.get_data()
+        cached = CachedResponse(
+            body,
+            [(name, value) for name, value in response.headers if name != headers.REQUEST_ID],
+            response.headers["ETag"].strip('"'),
+            access_log.route(),
+        )
+        size = len(body) + OVERHEAD
+        with self._lock:
+            if version != self._version or key in self._entries:
+                return
+            while self._entries and self._bytes + size > MAX_BYTES:
+                oldest = self._entries.pop(next(iter(self._entries)))
+                self._bytes -= len(oldest.body) + OVERHEAD
+            self._entries[key] = cached
             self._bytes += size
 
 
-def init_app(app: Flask) -> None:
-    with app.app_context():
-        file = sqlite_file()
-    if file and app.config["RESPONSE_CACHE"] == "on":
-        cache = ResponseCache(app, CommitWatch(file))
-        app.extensions[EXTENSION] = cache
-        app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask says to add middleware
-
-
 def store(response: Response) -> Response:
-    cache = current_app.extensions.get(EXTENSION)
-    return cache.keep(response) if cache else response
-
-
-def _key(environ: Environ) -> Key:
-    """Return all that a public answer depends on: the whole target, as absolute URLs show it."""
-    return (
-        environ["wsgi.url_scheme"],
-        environ.get("HTTP_HOST", ""),
-        environ["SCRIPT_NAME"],
-        environ["PATH_INFO"],
-        environ["QUERY_STRING"],
-    )
+    """Store a public response; call it when the response is complete."""
+    cache: ResponseCache | None = current_app.extensions.get(EXTENSION)
+    if cache:
+        cache.store(response)
+    return response
 
 
 def _is_public(response: Response) -> bool:
@@ -151,13 +152,15 @@ def _is_public(response: Response) -> bool:
         and response.headers["Cache-Control"] == headers.PUBLIC_CACHE
         and not response.is_streamed
         and "Set-Cookie" not in response.headers
-        and len(response.get_data()) <= LARGEST
+        and len(response.get_data()) <= MAX_BODY
     )
 
 
-def _again(kept: Kept, known: str | None) -> tuple[str, bytes, list[tuple[str, str]]]:
-    """Return what is kept as an answer to one who knows a tag, or none."""
-    if known and etags.etag_matches(known, kept.tag):
-        without = etags.CONTENT_HEADERS
-        return "304 NOT MODIFIED", b"", [pair for pair in kept.headers if pair[0] not in without]
-    return "200 OK", kept.body, kept.headers
+def init_app(app: Flask) -> None:
+    """Put the cache before the app, if it is enabled and the database is an SQLite file."""
+    with app.app_context():
+        file = sqlite_file()
+    if file and app.config["RESPONSE_CACHE"] == "on":
+        cache = ResponseCache(app, CommitWatch(file))
+        app.extensions[EXTENSION] = cache
+        app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask documents

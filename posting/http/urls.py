@@ -1,4 +1,4 @@
-"""URLs that leave the service, made from the public URL where one is set."""
+"""Absolute URLs, under the public URL where one is set."""
 
 from typing import Any
 from urllib.parse import quote
@@ -7,17 +7,17 @@ from flask import current_app, request, url_for
 
 
 def external_url(endpoint: str, **values: Any) -> str:
-    """Return the absolute URL of a view as clients reach it, prefix included."""
+    """Return the absolute URL of an endpoint as clients reach it, prefix included."""
     return base_url() + url_for(endpoint, **values).removeprefix(request.script_root)
 
 
 def base_url() -> str:
-    """Return the absolute URL under which all paths are, without a slash at its end."""
+    """Return the absolute URL of the service, without a trailing slash."""
     if public_url := current_app.config["PUBLIC_URL"]:
         return str(public_url)
     return f"{request.scheme}://{request.host}{quote(request.script_root)}"
 
 
 def with_url(endpoint: str, item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item with the URL of the view that returns it."""
+    """Return an item with the URL of the endpoint that serves it."""
     return item | {"url": external_url(endpoint, id=item["id"])}

@@ -129,14 +129,14 @@ class TestTokens:
 
     def test_a_session_that_ends_while_the_body_arrives_is_dead(self, app, alice, monkeypatch):
         copied = token(alice)
-        parse = request_body.parse
+        parse = request_body.parse_json
 
         def slow(data):
             with_token(app, copied).post("/signout")
             sleep(endpoint.MAX_ACCESS_AGE)
             return parse(data)
 
-        monkeypatch.setattr(request_body, "parse", slow)
+        monkeypatch.setattr(request_body, "parse_json", slow)
         problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
         assert alice.get("/posts").json == []
 

@@ -1,4 +1,4 @@
-"""What connections are told, which locks a request takes, and which indexes it walks."""
+"""Connection settings, the locks that requests take, and the indexes that they use."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -7,16 +7,16 @@ import pytest
 import sqlalchemy as sa
 
 from posting import create_app
-from posting.auth import sessions
-from posting.db.engine import READER, db, is_in_memory, select, violated_constraint
+from posting.auth import passwords
+from posting.db.engine import READER, db, fetch_all, is_in_memory, violated_constraint
 from posting.db.models import Comment, Image, ImageData, Post, Session, User
 from posting.db.types import UtcDateTime, new_id, now
 from posting.http import request_body
 from tests.conftest import PASSWORD, POSTGRES
 from tests.helpers.assertions import problem, sound
 
-on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="asks SQLite")
-on_postgres = pytest.mark.skipif(not POSTGRES, reason="asks Postgres")
+on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="is for SQLite")
+on_postgres = pytest.mark.skipif(not POSTGRES, reason="is for Postgres")
 
 
 def queries(statements):
@@ -24,7 +24,7 @@ def queries(statements):
 
 
 @on_sqlite
-def test_sqlite_is_told_what_keeps_data_safe(app):
+def test_sqlite_connections_are_configured(app):
     expected = {
         "busy_timeout": 5000,
         "journal_mode": "wal",
@@ -45,7 +45,7 @@ def test_sqlite_is_told_what_keeps_data_safe(app):
 
 
 @on_postgres
-def test_postgres_is_told_not_to_wait_forever(app):
+def test_postgres_connections_have_time_limits(app):
     with app.app_context(), db.engine.connect() as connection:
         for name, value in {
             "statement_timeout": "30s",
@@ -55,7 +55,7 @@ def test_postgres_is_told_not_to_wait_forever(app):
             assert connection.exec_driver_sql(f"SHOW {name}").scalar_one() == value
 
 
-def test_the_pool_is_as_large_as_it_says(app):
+def test_the_pool_has_the_documented_size(app):
     with app.app_context():
         pool = db.engine.pool
     assert (pool.size(), pool._max_overflow, pool._timeout) == (8, 0, 5)
@@ -70,21 +70,21 @@ def test_the_pool_is_as_large_as_it_says(app):
         "sqlite:///file:any?mode=memory&cache=shared&uri=true",
     ],
 )
-def test_each_way_to_say_in_memory_is_known(url):
+def test_every_in_memory_url_is_recognized(url):
     app = create_app({"TESTING": True, "DATABASE_URL": url})
     with app.app_context():
         assert is_in_memory()
     assert app.test_client().get("/readyz").status_code == 200
 
 
-def test_no_connection_is_open_before_workers_fork(make_app):
+def test_creating_the_app_opens_no_connection(make_app):
     app = make_app()
     with app.app_context():
         assert db.engine.pool.checkedin() + db.engine.pool.checkedout() == 0
 
 
 @on_postgres
-def test_a_restart_of_postgres_fails_no_request(app, anonymous):
+def test_no_request_fails_after_a_restart_of_postgres(app, anonymous):
     assert anonymous.get("/posts").status_code == 200
     with app.app_context():
         engine = sa.create_engine(db.engine.url, poolclass=sa.NullPool)
@@ -96,17 +96,17 @@ def test_a_restart_of_postgres_fails_no_request(app, anonymous):
     assert anonymous.get("/posts").status_code == 200
 
 
-def test_lone_reads_take_the_connections_of_all_others(app):
+def test_reads_outside_a_transaction_share_the_pool(app):
     with app.app_context():
         for _ in range(2):
-            assert select(sa.select(sa.literal(1))) == [(1,)]
+            assert fetch_all(sa.select(sa.literal(1))) == [(1,)]
             assert app.extensions[READER].pool is db.engine.pool
-            db.engine.dispose()  # after which the engine has another pool
+            db.engine.dispose()  # replaces the pool
 
 
 @on_postgres
-def test_a_column_of_another_type_is_an_error_once_at_most(app, anonymous):
-    """Connections have statements prepared for the type of before."""
+def test_a_change_of_a_columns_type_fails_at_most_one_request(app, anonymous):
+    """Open connections hold statements that were prepared for the former type."""
     alter = "ALTER TABLE posts ALTER COLUMN title TYPE varchar({})"
     try:
         for _ in range(10):
@@ -121,20 +121,20 @@ def test_a_column_of_another_type_is_an_error_once_at_most(app, anonymous):
 
 
 @on_sqlite
-def test_reading_goes_on_beside_a_writer_and_writing_waits(alice, post, impatient):
-    """A writer that does not end holds the lock: reads answer, writes are told to come back."""
+def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, impatient):
+    """Reads succeed; writes are 503 with Retry-After."""
     with impatient.begin() as writer:
         writer.execute(sa.update(User).values(bio="x"))
         assert alice.get("/posts").status_code == 200
         assert alice.get("/users/me").json["bio"] is None
-        answer = alice.post("/posts", json={"title": "a", "content": "b"})
-        problem(answer, 503)
-        assert answer.headers["Retry-After"] == "1"
+        response = alice.post("/posts", json={"title": "a", "content": "b"})
+        problem(response, 503)
+        assert response.headers["Retry-After"] == "1"
     assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
 
 @on_sqlite
-def test_transactions_begin_as_what_they_will_be(alice, post, statements):
+def test_only_writing_requests_begin_immediate(alice, post, statements):
     alice.get("/users/me")
     assert [sql for sql in statements if sql.startswith("BEGIN")] == ["BEGIN"]
     statements.clear()
@@ -153,13 +153,13 @@ class TestNoLockIsHeld:
 
     def test_while_a_password_is_hashed(self, app, alice, write_elsewhere, monkeypatch):
         for name in ("generate_password_hash", "check_password_hash"):
-            real = getattr(sessions, name)
+            real = getattr(passwords, name)
 
             def slow(*arguments, real=real):
                 write_elsewhere()
                 return real(*arguments)
 
-            monkeypatch.setattr(sessions, name, slow)
+            monkeypatch.setattr(passwords, name, slow)
         credentials = {"username": "alice", "password": PASSWORD}
         assert app.test_client().post("/signin", json=credentials).status_code == 200
         change = {"password": "another walk by the sea", "current_password": PASSWORD}
@@ -168,15 +168,15 @@ class TestNoLockIsHeld:
 
     @pytest.fixture
     def meanwhile(self, monkeypatch):
-        """Do something while a body arrives."""
+        """Call a function while a body arrives."""
 
-        def meanwhile(act):
+        def meanwhile(function):
             def slow(data):
-                act()
+                function()
                 return parse(data)
 
-            parse = request_body.parse
-            monkeypatch.setattr(request_body, "parse", slow)
+            parse = request_body.parse_json
+            monkeypatch.setattr(request_body, "parse_json", slow)
 
         return meanwhile
 
@@ -184,7 +184,7 @@ class TestNoLockIsHeld:
         meanwhile(write_elsewhere)
         assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
-    def test_nor_if_it_could_not_be_noted_who_was_seen(
+    def test_after_last_seen_at_could_not_be_updated(
         self, alice, post, write_elsewhere, meanwhile, impatient
     ):
         with impatient.connect() as writer:
@@ -195,12 +195,12 @@ class TestNoLockIsHeld:
             assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
 
-def test_moments_come_back_as_they_went(app):
-    kind, sample = UtcDateTime(), datetime(2026, 11, 21, 9, 30, 0, 125000, UTC)
+def test_timestamps_are_read_as_they_were_written(app):
+    sample = datetime(2026, 11, 21, 9, 30, 0, 125000, UTC)
     elsewhere = sample.astimezone(timezone(timedelta(hours=-8)))
     with app.app_context():
-        for moment in (sample, elsewhere):
-            found = db.session.scalar(sa.select(sa.literal(moment, kind)))
+        for timestamp in (sample, elsewhere):
+            found = db.session.scalar(sa.select(sa.literal(timestamp, UtcDateTime())))
             assert found == sample
             assert found.tzinfo is UTC
     assert now().microsecond % 1000 == 0
@@ -234,7 +234,7 @@ def test_moments_come_back_as_they_went(app):
     ],
     ids=range(22),
 )
-def test_both_databases_refuse_what_breaks_a_rule(app, row):
+def test_the_database_refuses_rows_that_violate_a_constraint(app, row):
     with app.app_context():
         db.session.add(Post(id="p" * 21, title="x", content="x"))
         db.session.commit()
@@ -243,7 +243,7 @@ def test_both_databases_refuse_what_breaks_a_rule(app, row):
             db.session.flush()
 
 
-def test_the_constraint_that_a_name_breaks_is_told(app, alice):
+def test_a_violated_unique_constraint_is_named(app, alice):
     with app.app_context():
         db.session.add(User(username="ALICE", password_hash="x"))
         with pytest.raises(sa.exc.IntegrityError) as error:
@@ -259,7 +259,7 @@ def test_the_constraint_that_a_name_breaks_is_told(app, alice):
 class TestQueries:
     @pytest.fixture(autouse=True)
     def _many_rows(self, app, alice):
-        """Enough rows that an index is worth it, in the planner's eyes too."""
+        """Insert enough rows for the planner to use indexes."""
         with app.app_context():
             authors = [alice.user["id"], *(new_id() for _ in range(99))]
             people = [
@@ -282,7 +282,7 @@ class TestQueries:
                 ],
             )
             posts = list(db.session.scalars(sa.select(Post.id).limit(40)))
-            talk = [
+            comments = [
                 {
                     "id": new_id(),
                     "post_id": posts[number % 40],
@@ -294,9 +294,9 @@ class TestQueries:
                 }
                 for number in range(4000)
             ]
-            for number, row in enumerate(talk):
-                row["parent_id"] = talk[number % 40]["id"] if number >= 40 else None
-            db.session.execute(sa.insert(Comment), talk)
+            for number, row in enumerate(comments):
+                row["parent_id"] = comments[number % 40]["id"] if number >= 40 else None
+            db.session.execute(sa.insert(Comment), comments)
             db.session.execute(sa.update(Post).where(Post.id.in_(posts)).values(comment_count=100))
             db.session.commit()
             if POSTGRES:
@@ -305,7 +305,7 @@ class TestQueries:
 
     @pytest.fixture
     def plan(self, statements):
-        """Return how the database would run the queries of a request, as text."""
+        """Return the query plans of a request, as text."""
 
         def plan(client, url, method="GET"):
             seen = []
@@ -314,7 +314,7 @@ class TestQueries:
                 if statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
                     prefix = "EXPLAIN " if POSTGRES else "EXPLAIN QUERY PLAN "
                     inner = connection.connection.cursor()
-                    if POSTGRES:  # whose planner reads small tables whole even if it need not
+                    if POSTGRES:  # its planner prefers to scan small tables
                         inner.execute("SET enable_seqscan = off")
                     inner.execute(prefix + statement, parameters)
                     seen.append("\n".join(str(row) for row in inner.fetchall()))
@@ -341,11 +341,11 @@ class TestQueries:
         with app.app_context():
             return db.session.scalars(sa.select(Comment).order_by(Comment.created_at)).first()
 
-    def no_table_is_read_whole(self, text):
+    def assert_no_table_scan(self, text):
         assert not re.search(r"Seq Scan on (posts|comments|images|users)", text), text
         assert not re.search(r"SCAN (posts|comments|images|users)(?! USING INDEX)", text), text
 
-    def test_comments_walk_an_index(self, plan, anonymous, commented):
+    def test_comments_are_listed_by_index(self, plan, anonymous, commented):
         first = f"/posts/{commented.post_id}/comments?limit=5"
         link = anonymous.get(first).headers["Link"]
         for url in (first, re.search("<(.*)>", link)[1]):
@@ -353,19 +353,19 @@ class TestQueries:
             assert "ix_comments_post_id_created_at_id" in text, text
             assert "Sort" not in text, text
             assert "TEMP B-TREE" not in text, text
-            self.no_table_is_read_whole(text)
+            self.assert_no_table_scan(text)
 
-    def test_deleting_reads_no_table_whole(self, plan, app, alice, moderator, commented):
-        self.no_table_is_read_whole(plan(moderator, f"/comments/{commented.id}", "DELETE"))
-        self.no_table_is_read_whole(plan(moderator, f"/posts/{commented.post_id}", "DELETE"))
+    def test_deletion_scans_no_table(self, plan, app, alice, moderator, commented):
+        self.assert_no_table_scan(plan(moderator, f"/comments/{commented.id}", "DELETE"))
+        self.assert_no_table_scan(plan(moderator, f"/posts/{commented.post_id}", "DELETE"))
         url = f"/users/{alice.user['id']}?content=delete"
         deleted = plan(alice, url, "DELETE")
-        self.no_table_is_read_whole(deleted)
-        assert "SubPlan" not in deleted  # which Postgres runs for each row, once they are many
+        self.assert_no_table_scan(deleted)
+        assert "SubPlan" not in deleted  # Postgres would run it for each row of a large table
         with app.app_context(), db.engine.connect() as connection:
             sound(connection)
 
-    def test_lists_walk_an_index(self, plan, anonymous, alice):
+    def test_posts_are_listed_by_index(self, plan, anonymous, alice):
         for url in self.lists(anonymous, alice):
             text = plan(anonymous, url)
             index = "author_id_created_at_id" if "author=" in url else "ix_posts_created_at_id"
@@ -375,7 +375,7 @@ class TestQueries:
             assert "Seq Scan on posts" not in text, text
             assert not re.search(r"SCAN posts(?! USING INDEX)", text), text
 
-    def test_lists_read_no_content(self, anonymous, alice, statements):
+    def test_lists_select_no_content(self, anonymous, alice, statements):
         for url in self.lists(anonymous, alice):
             statements.clear()
             anonymous.get(url)
@@ -398,11 +398,11 @@ class TestQueries:
             ("/openapi.json", 0, 0),
         ],
     )
-    def test_no_query_is_made_in_vain(
+    def test_no_request_makes_a_needless_query(
         self, request, statements, url, anonymous_queries, signed_in_queries
     ):
         post, anonymous, alice = map(request.getfixturevalue, ("post", "anonymous", "alice"))
-        illustrated = alice.post_titled("With all")
+        illustrated = alice.post_titled("With an image and a comment")
         comment = alice.comment_on(illustrated, "A comment")
         named = {"post": post, "illustrated": illustrated, "comment": comment}
         named["image"] = alice.illustrate(illustrated)
@@ -413,8 +413,8 @@ class TestQueries:
             assert len(queries(statements)) == count, statements
             assert ("image_data" in " ".join(statements)) == url.startswith("/images")
 
-    def test_who_asks_is_found_by_index(self, plan, alice):
+    def test_a_session_is_found_by_index(self, plan, alice):
         text = plan(alice, "/users/me")
-        if not POSTGRES:  # with so few sessions Postgres rightly reads them all
+        if not POSTGRES:  # Postgres scans so few sessions
             assert "sqlite_autoindex_sessions" in text
             assert "SCAN" not in text

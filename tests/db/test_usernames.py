@@ -1,4 +1,4 @@
-"""Usernames are unique without regard to case, whatever the locale of the database."""
+"""Usernames are unique regardless of case, in every locale of a Postgres database."""
 
 import secrets
 
@@ -15,12 +15,11 @@ from tests.conftest import PASSWORD, POSTGRES, upgrade
 from tests.helpers.assertions import problem
 
 pytestmark = pytest.mark.skipif(not POSTGRES, reason="SQLite has no locales")
-INGRIDS = ("Ingrid", "INGRID")
 
 
 @pytest.fixture
 def turkish_url():
-    """The URL of a Postgres database in which I is not the upper case of i."""
+    """The URL of a Postgres database in whose locale I is not the upper case of i."""
     name = f"posting_test_{secrets.token_hex(8)}"
     with psycopg.connect(POSTGRES, autocommit=True) as server:
         server.execute(
@@ -47,7 +46,7 @@ def execute(app, statement):
         connection.exec_driver_sql(statement)
 
 
-def forget_collation(app):
+def drop_collation(app):
     execute(app, 'ALTER TABLE users ALTER username TYPE varchar(32) COLLATE "default"')
 
 
@@ -55,14 +54,14 @@ def credentials(name):
     return {"username": name, "password": PASSWORD}
 
 
-def test_one_name_is_one_account(app):
+def test_a_name_in_another_case_is_taken(app):
     first, second = app.test_client(), app.test_client()
     ingrid = first.post("/signup", json=credentials("Ingrid")).json
     problem(second.post("/signup", json=credentials("INGRID")), 409)
     assert second.post("/signin", json=credentials("INGRID")).json == ingrid
 
 
-def test_the_doctor_finds_a_column_that_follows_the_locale(app):
+def test_the_doctor_finds_a_column_without_the_collation(app):
     def failures():
         with app.app_context():
             return [
@@ -72,15 +71,15 @@ def test_the_doctor_finds_a_column_that_follows_the_locale(app):
             ]
 
     assert failures() == []
-    forget_collation(app)
+    drop_collation(app)
     [finding] = failures()
     assert 'COLLATE "C"' in finding.fix
 
 
-def test_an_upgrade_names_accounts_with_the_same_name_and_changes_nothing(app, turkish_url):
+def test_an_upgrade_with_duplicate_names_is_refused(app, turkish_url):
     with app.app_context():
         flask_migrate.downgrade(revision="0004")
-    for name in INGRIDS:
+    for name in ("Ingrid", "INGRID"):
         execute(
             app,
             "INSERT INTO users (id, username, role, password_hash, created_at) "

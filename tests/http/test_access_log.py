@@ -1,4 +1,4 @@
-"""What is told of each request: a line in the log, and figures for Prometheus."""
+"""The access log and Prometheus metrics."""
 
 import json
 import logging
@@ -13,20 +13,20 @@ from tests.helpers.assertions import problem
 
 @pytest.fixture
 def lines(caplog, monkeypatch):
-    """Return the lines of requests since the last call, as JSON would tell them."""
+    """Return the lines of the access log since the last call, parsed from JSON."""
     caplog.set_level(logging.INFO, "posting")
     monkeypatch.setattr(caplog.handler, "formatter", logs.JsonFormatter())
 
     def lines():
-        told = [json.loads(line) for line in caplog.text.splitlines()]
+        entries = [json.loads(line) for line in caplog.text.splitlines()]
         caplog.clear()
-        return [line for line in told if line["logger"] == "posting.requests"]
+        return [entry for entry in entries if entry["logger"] == "posting.requests"]
 
     return lines
 
 
 @pytest.mark.parametrize(
-    ("asked", "route", "status"),
+    ("request_line", "route", "status"),
     [
         ("GET /posts?limit=1", "/posts", 200),
         ("GET /posts/AAAAAAAAAAAAAAAAAAAAA", "/posts/{id}", 404),
@@ -39,31 +39,31 @@ def lines(caplog, monkeypatch):
         ("POST /posts", "/posts", 401),
     ],
 )
-def test_a_request_is_a_line_that_names_the_route(anonymous, lines, asked, route, status):
-    method, path = asked.split(" ")
-    answer = anonymous.open(path, method=method)
+def test_a_line_names_the_route_and_not_the_path(anonymous, lines, request_line, route, status):
+    method, path = request_line.split(" ")
+    response = anonymous.open(path, method=method)
     [line] = lines()
-    assert line["request_id"] == answer.headers["X-Request-ID"]
+    assert line["request_id"] == response.headers["X-Request-ID"]
     assert line["route"] == route
-    assert line["status"] == status == answer.status_code
+    assert line["status"] == status == response.status_code
     assert line["method"] == (method if method.isalpha() else "other")
     assert 0 <= line["milliseconds"] < 10_000
     assert "user" not in line
 
 
-def test_it_names_who_is_signed_in(alice, lines):
+def test_a_line_names_the_user(alice, lines):
     lines()
     alice.get("/users/me")
     [line] = lines()
     assert line["user"] == alice.user["id"]
 
 
-def test_lines_can_be_switched_off(make_app, lines):
+def test_the_access_log_can_be_disabled(make_app, lines):
     make_app(LOG_REQUESTS="off").test_client().get("/posts")
     assert lines() == []
 
 
-def test_a_failure_is_a_line_too(make_app, lines):
+def test_an_internal_error_is_logged(make_app, lines):
     app = make_app()
     app.config["PROPAGATE_EXCEPTIONS"] = False
     app.before_request(lambda: 1 / 0)
@@ -76,19 +76,19 @@ class TestMetrics:
     def test_they_are_off_by_default(self, anonymous):
         problem(anonymous.get("/metrics"), 404)
 
-    def test_they_count_by_route_and_never_by_path(self, make_app):
+    def test_they_are_labelled_by_route_and_not_by_path(self, make_app):
         client = make_app(METRICS="on").test_client()
         labels = {"method": "GET", "route": "/posts/{id}", "status": "404"}
         before = REGISTRY.get_sample_value("posting_requests_total", labels) or 0
         for _ in range(3):
             client.get("/posts/AAAAAAAAAAAAAAAAAAAAA")
         client.open("/posts", method="BREW")
-        answer = client.get("/metrics")
-        assert answer.status_code == 200
-        assert answer.content_type.startswith("text/plain; version=")
-        assert answer.headers["Cache-Control"] == "no-store"
+        response = client.get("/metrics")
+        assert response.status_code == 200
+        assert response.content_type.startswith("text/plain; version=")
+        assert response.headers["Cache-Control"] == "no-store"
         line = 'posting_requests_total{method="GET",route="/posts/{id}",status="404"} '
-        assert f"{line}{before + 3}" in answer.text
-        assert 'posting_request_seconds_count{method="GET",route="/posts/{id}"}' in answer.text
-        assert 'method="other",route="none",status="405"' in answer.text
-        assert not re.search("AAAA|BREW", answer.text)
+        assert f"{line}{before + 3}" in response.text
+        assert 'posting_request_seconds_count{method="GET",route="/posts/{id}"}' in response.text
+        assert 'method="other",route="none",status="405"' in response.text
+        assert not re.search("AAAA|BREW", response.text)

@@ -1,4 +1,4 @@
-"""Log lines about what concerns security: who, from where, and never a secret."""
+"""The audit log: security events with user and address, never a secret."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ AGENT = {"User-Agent": "forged\nline", "X-Request-ID": "find-me"}
 
 @pytest.fixture
 def events(caplog):
-    """Return the events since the last call, as JSON would tell them."""
+    """Return the events since the last call, parsed from JSON."""
     caplog.set_level(logging.INFO, "posting")
 
     def events():
@@ -26,40 +26,40 @@ def events(caplog):
     return events
 
 
-def brief(events):
+def summaries(events):
     return [(event["event"], event.get("user")) for event in events]
 
 
-def test_sign_in_and_out_are_told(app, alice, events):
+def test_sign_in_and_sign_out_are_logged(app, alice, events):
     events()
     client = app.test_client()
     client.post("/signin", json=CREDENTIALS, environ_base={"REMOTE_ADDR": "203.0.113.7"})
     client.post("/signout")
     client.post("/signout")
-    told = events()
-    assert brief(told) == [("sign-in", alice.user["id"]), ("sign-out", alice.user["id"])]
-    assert told[0]["address"] == "203.0.113.7"
-    assert told[0]["request_id"]
+    logged = events()
+    assert summaries(logged) == [("sign-in", alice.user["id"]), ("sign-out", alice.user["id"])]
+    assert logged[0]["address"] == "203.0.113.7"
+    assert logged[0]["request_id"]
 
 
-def test_failures_are_told_without_what_was_typed(app, alice, events):
+def test_failed_sign_ins_are_logged_without_the_input(app, alice, events):
     events()
     client = app.test_client()
     for name in ("alice", "my-password-by-mistake"):
         client.post("/signin", json={"username": name, "password": "not the password"})
-    told = events()
-    assert brief(told) == [("sign-in-failed", alice.user["id"]), ("sign-in-failed", None)]
-    assert "password" not in json.dumps(told)
+    logged = events()
+    assert summaries(logged) == [("sign-in-failed", alice.user["id"]), ("sign-in-failed", None)]
+    assert "password" not in json.dumps(logged)
 
 
-def test_a_suspended_user_is_named(flask, app, alice, events):
+def test_a_refused_sign_in_names_the_suspended_user(flask, app, alice, events):
     flask("users", "suspend", "alice")
     events()
     app.test_client().post("/signin", json=CREDENTIALS)
-    assert brief(events()) == [("refused", alice.user["id"])]
+    assert summaries(events()) == [("refused", alice.user["id"])]
 
 
-def test_changes_of_an_account_are_told(alice, events):
+def test_changes_of_an_account_are_logged(alice, events):
     events()
     path = f"/users/{alice.user['id']}"
     alice.patch(path, json={"bio": "x"})
@@ -67,47 +67,47 @@ def test_changes_of_an_account_are_told(alice, events):
     alice.patch(path, json={"password": "a third walk by the sea", "current_password": "wrong one"})
     alice.delete(path)
     user = alice.user["id"]
-    assert brief(events()) == [
+    assert summaries(events()) == [
         ("password-changed", user),
         ("password-refused", user),
         ("account-deleted", user),
     ]
 
 
-def test_an_account_is_told(app, events):
-    answer = app.test_client().post("/signup", json=CREDENTIALS | {"username": "newcomer"})
-    assert brief(events()) == [("sign-up", answer.json["id"])]
+def test_sign_up_is_logged(app, events):
+    response = app.test_client().post("/signup", json=CREDENTIALS | {"username": "newcomer"})
+    assert summaries(events()) == [("sign-up", response.json["id"])]
 
 
-def test_refusals_are_told(alice, bob, post, events):
+def test_refusals_are_logged(alice, bob, post, events):
     events()
     bob.delete(f"/posts/{post['id']}")
     alice.post("/posts", json={}, headers={"Origin": "https://evil.example"})
-    told = events()
-    assert [event["event"] for event in told] == ["refused", "refused"]
-    assert (told[0]["user"], told[0]["endpoint"]) == (bob.user["id"], "posts.delete_post")
-    assert told[1]["endpoint"] == "posts.create_post"
+    logged = events()
+    assert [event["event"] for event in logged] == ["refused", "refused"]
+    assert (logged[0]["user"], logged[0]["endpoint"]) == (bob.user["id"], "posts.delete_post")
+    assert logged[1]["endpoint"] == "posts.create_post"
 
 
-def test_a_limit_that_is_reached_is_told(make_app, events):
+def test_a_reached_limit_is_logged(make_app, events):
     client = make_app(RATE_LIMITS="on", LIMIT_SIGNUP="1/hour").test_client()
     for name in ("one", "two"):
         client.post("/signup", json={"username": name, "password": PASSWORD})
-    [_, told] = events()
-    assert (told["event"], told["endpoint"]) == ("limit-reached", "auth.sign_up")
+    [_, logged] = events()
+    assert (logged["event"], logged["endpoint"]) == ("limit-reached", "auth.sign_up")
 
 
-def test_moderation_is_told(moderator, post, events):
+def test_moderation_is_logged(moderator, post, events):
     events()
     moderator.delete(f"/posts/{post['id']}")
-    [told] = events()
-    assert (told["event"], told["user"]) == ("moderation", moderator.user["id"])
-    assert told["act"] == "deleted"
-    assert post["id"] in told["target"]
+    [logged] = events()
+    assert (logged["event"], logged["user"]) == ("moderation", moderator.user["id"])
+    assert logged["act"] == "deleted"
+    assert post["id"] in logged["target"]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_nobody_writes_lines_of_their_own(make_app, form, capsys):
+def test_input_cannot_forge_a_line(make_app, form, capsys):
     app = make_app(LOG_FORMAT=form, PROXY_HOPS=1)
     app.logger.addHandler(default_handler)
     forged = "203.0.113.7\n2026-11-21T09:30:00.125Z INFO [x] sign-in user=admin"
@@ -120,7 +120,7 @@ def test_nobody_writes_lines_of_their_own(make_app, form, capsys):
     assert "secret" not in line
 
 
-def test_no_secret_is_in_any_line(app, alice, caplog):
+def test_no_line_contains_a_secret(app, alice, caplog):
     caplog.set_level(logging.DEBUG)
     client = app.test_client()
     client.post("/signin", json=CREDENTIALS)

@@ -1,4 +1,4 @@
-"""Writes that another site makes a browser send."""
+"""Cross-origin protection: writes from another site are refused."""
 
 import pytest
 
@@ -21,8 +21,8 @@ FOREIGN = (
 )
 ABSENT = (None, "")
 ALL = (*ABSENT, *OWN, TRUSTED, *FOREIGN)
-# Of each Sec-Fetch-Site, the origins from which a write passes.
-PASSING = {
+# The origins from which a write is accepted, for each Sec-Fetch-Site.
+ACCEPTED = {
     None: (*ABSENT, *OWN, TRUSTED),
     "": (*ABSENT, *OWN, TRUSTED),
     "same-origin": ALL,
@@ -41,25 +41,25 @@ def refused(make_app):
     def refused(method, path, site, origin):
         sent = {"Sec-Fetch-Site": site, "Origin": origin}
         headers = {name: value for name, value in sent.items() if value is not None}
-        answer = client.open(path, method=method, headers=headers)
-        assert answer.status_code != 500
-        if method == "HEAD" or "another site" not in answer.text:
+        response = client.open(path, method=method, headers=headers)
+        assert response.status_code != 500
+        if method == "HEAD" or "another site" not in response.text:
             return False
-        problem(answer, 403)
+        problem(response, 403)
         return True
 
     return refused
 
 
-@pytest.mark.parametrize("site", PASSING)
+@pytest.mark.parametrize("site", ACCEPTED)
 @pytest.mark.parametrize("method", [*SAFE, *UNSAFE])
-def test_only_what_this_site_sends_may_write(refused, method, site):
+def test_only_own_and_trusted_origins_may_write(refused, method, site):
     for origin in ALL:
-        passes = method in SAFE or origin in PASSING[site]
-        assert refused(method, "/posts", site, origin) != passes, origin
+        accepted = method in SAFE or origin in ACCEPTED[site]
+        assert refused(method, "/posts", site, origin) != accepted, origin
 
 
-def test_no_path_is_left_out(app, refused):
+def test_every_route_is_protected(app, refused):
     for rule in app.url_map.iter_rules():
         path = rule.rule.replace("<path:filename>", "x")
         for kind in ("<nanoid:id>", '<nanoid("me"):id>'):
@@ -70,7 +70,7 @@ def test_no_path_is_left_out(app, refused):
     assert refused("POST", "/no/such/path", "cross-site", None)
 
 
-def test_it_answers_before_all_else(alice, post):
+def test_it_is_checked_before_everything_else(alice, post):
     headers = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
     for client, path in ((alice, "/posts"), (alice, "/posts/short/images"), (alice, "/signin")):
         problem(client.post(path, data=b"x" * 2**21, headers=headers), 403)
@@ -82,18 +82,18 @@ BROWSER = {"Origin": "https://example.org:8443"}
 
 
 class TestBehindAProxy:
-    """A browser at https://example.org:8443, whose port the proxy does not pass on."""
+    """A browser at https://example.org:8443; the proxy does not forward the port."""
 
     @pytest.fixture
     def client(self, make_app):
         return make_app(PUBLIC_URL="https://example.org:8443", PROXY_HOPS=1).test_client()
 
     def sign_up(self, client, headers):
-        passed_on = {"Host": "127.0.0.1:8000", "X-Forwarded-Host": "example.org"}
+        forwarded = {"Host": "127.0.0.1:8000", "X-Forwarded-Host": "example.org"}
         ada = {"username": "ada", "password": "a long walk by the sea"}
-        return client.post("/signup", json=ada, headers=passed_on | headers)
+        return client.post("/signup", json=ada, headers=forwarded | headers)
 
-    def test_today(self, client):
+    def test_a_browser_with_fetch_metadata(self, client):
         headers = BROWSER | {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
         assert self.sign_up(client, headers).status_code == 201
 

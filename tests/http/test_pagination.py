@@ -123,11 +123,81 @@ def test_a_wrong_query_is_refused(anonymous, query, wrong):
     assert faults(anonymous.get(f"/posts?{query}")) == wrong
 
 
-def test_a_cursor_that_was_tampered_with_is_refused(fill, anonymous):
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "list_posts.1234567890123",
+        "list_posts..{id}",
+        "list_posts.{id}",
+        "list_posts.12 34.{id}",
+        "list_posts.1e3.{id}",
+        "list_posts.1_000.{id}",
+        "list_posts.+1000.{id}",
+        "list_posts.\N{ARABIC-INDIC DIGIT ONE}.{id}",
+        "list_posts.\N{FULLWIDTH DIGIT ONE}.{id}",
+        "list_posts.253402300800000.{id}",  # the year 10000
+        "list_posts.-62135596800001.{id}",  # the year 0
+        "list_posts.999999999999999.{id}",
+        "list_posts.1000000000000000.{id}",
+        "list_posts." + "9" * 400 + ".{id}",
+        "list_posts.1000.short",
+        "list_posts.1000.{id}A",
+        "list_posts.1000.{id}\n",
+        "list_posts.1000.{id}.{id}",
+        "list_posts.1000.aaaaaaaaaaaaaaaaaaaa.",
+        "list_posts.1000.aaaaaaaaaaaaaaaaaaaa\N{LATIN SMALL LETTER E WITH ACUTE}",
+        "list_comments.1000.{id}",
+        "LIST_POSTS.1000.{id}",
+        "posts.list_posts.1000.{id}",
+        ".1000.{id}",
+        "1000.{id}",
+        " list_posts.1000.{id}",
+    ],
+)
+def test_a_cursor_of_another_shape_is_422(fill, anonymous, cursor):
+    [row] = fill(1)
+    sent = {"cursor": cursor.format(id=row["id"])}
+    assert faults(anonymous.get("/posts", query_string=sent)) == {"cursor"}
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "count"),
+    [("-62135596800000", 0), ("-1", 0), ("0", 0), ("253402300799999", 2)],
+)
+def test_a_cursor_may_hold_any_date(fill, anonymous, milliseconds, count):
+    fill(2)
+    response = anonymous.get(f"/posts?cursor=list_posts.{milliseconds}.{'a' * 21}")
+    assert len(response.json) == count
+
+
+def test_a_cursor_of_another_list_is_422(fill, alice, anonymous):
+    [post, other] = fill(2)
+    for _ in range(2):
+        alice.comment_on(post, "Indeed.")
+    posts, comments = (
+        parse_qs(urlsplit(next_url(anonymous.get(f"{path}?limit=1"))).query)["cursor"][0]
+        for path in ("/posts", f"/posts/{post['id']}/comments")
+    )
+    for path, cursor in (
+        ("/posts", comments),
+        (f"/posts/{post['id']}/comments", posts),
+        (f"/posts/{other['id']}/comments", comments),
+    ):
+        assert faults(anonymous.get(path, query_string={"cursor": cursor})) == {"cursor"}
+
+
+def test_a_changed_cursor_is_422(fill, anonymous):
     fill(2)
     url = next_url(anonymous.get("/posts?limit=1"))
     assert faults(anonymous.get(url.replace("cursor=", "cursor=A"))) == {"cursor"}
     assert faults(anonymous.get(url + "A")) == {"cursor"}
+
+
+def test_a_cursor_holds_the_list_and_the_last_row(fill, anonymous):
+    row, _ = fill(2)
+    query = parse_qs(urlsplit(next_url(anonymous.get("/posts?limit=1"))).query)
+    milliseconds = round(row["created_at"].timestamp() * 1000)
+    assert query["cursor"] == [f"list_posts.{milliseconds}.{row['id']}"]
 
 
 def test_links_are_those_of_the_public_url(fill, make_app):

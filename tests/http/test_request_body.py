@@ -1,4 +1,4 @@
-"""What clients send that is no JSON, or more than JSON; the same at every endpoint with a body."""
+"""Invalid and unusual request bodies and queries, at every operation that takes them."""
 
 import json
 import re
@@ -8,11 +8,11 @@ import pytest
 
 from tests.helpers.assertions import faults, problem
 
-LARGEST = 5 * 2**18
+MAX_BYTES = 5 * 2**18
 POST = '{"title": "On engines", "content": "Some text."%s}'
 
-# Each operation that takes JSON, and fields of it that hold free text.
-TEXTS = {
+# Each operation that takes JSON, and its text fields.
+TEXT_FIELDS = {
     "POST /posts": {"title", "content"},
     "PATCH /posts/{post}": {"title", "content"},
     "POST /posts/{post}/comments": {"content"},
@@ -25,7 +25,7 @@ TEXTS = {
 INTEGERS = ("9223372036854775808", "-9223372036854775809", "-1", "1.5", "0", "1e5", "9" * 400)
 
 
-@pytest.fixture(params=TEXTS)
+@pytest.fixture(params=TEXT_FIELDS)
 def operation(request):
     return request.param
 
@@ -51,16 +51,16 @@ def nested(depth):
     return b'{"title": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
 
 
-def test_no_operation_is_left_out(anonymous):
+def test_every_operation_that_takes_json_is_listed(anonymous):
     document = anonymous.get("/openapi.json").json
-    taking = {
+    documented = {
         f"{method.upper()} {path}"
         for path, item in document["paths"].items()
-        for method, described in item.items()
+        for method, operation in item.items()
         if method != "parameters"
-        and "application/json" in described.get("requestBody", {}).get("content", {})
+        and "application/json" in operation.get("requestBody", {}).get("content", {})
     }
-    assert taking == {re.sub(r"{\w+}", "{id}", operation) for operation in TEXTS}
+    assert documented == {re.sub(r"{\w+}", "{id}", operation) for operation in TEXT_FIELDS}
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ def test_no_operation_is_left_out(anonymous):
     ],
     ids=range(19),
 )
-def test_what_is_no_json_is_400(send, body):
+def test_invalid_json_is_400(send, body):
     problem(send(body), 400)
 
 
-def test_nesting_up_to_a_hundred_is_read(send):
+def test_a_depth_of_a_hundred_is_accepted(send):
     assert "/title" in faults(send(nested(100)))
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"text"', b"1", b"null", b"true"])
-def test_json_that_is_no_object_is_422(send, body):
+def test_json_other_than_an_object_is_422(send, body):
     assert faults(send(body)) == {""}
 
 
@@ -110,39 +110,41 @@ def test_other_media_types_are_415(send, content_type):
     problem(send(POST % "", content_type), 415)
 
 
-def test_a_charset_does_not_matter(alice):
-    answer = alice.post("/posts", data=POST % "", content_type="Application/JSON; charset=latin-1")
-    assert answer.status_code == 201
+def test_the_charset_parameter_is_ignored(alice):
+    response = alice.post(
+        "/posts", data=POST % "", content_type="Application/JSON; charset=latin-1"
+    )
+    assert response.status_code == 201
 
 
-def test_merge_patch_is_no_way_to_create(alice):
-    answer = alice.post("/posts", data=POST % "", content_type="application/merge-patch+json")
-    problem(answer, 415)
+def test_merge_patch_is_415_except_for_patch(alice):
+    response = alice.post("/posts", data=POST % "", content_type="application/merge-patch+json")
+    problem(response, 415)
 
 
 @pytest.mark.parametrize("text", ['"a\\ud800b"', '"\\udfff"', '"a\\u0000"'])
-def test_text_that_cannot_be_stored_is_422(send, operation, text):
-    fields = sorted(TEXTS[operation])
+def test_text_with_a_nul_or_a_lone_surrogate_is_422(send, operation, text):
+    fields = sorted(TEXT_FIELDS[operation])
     body = ", ".join(f'"{field}": {text}' for field in fields)
     assert {f"/{field}" for field in fields} <= faults(send(f"{{{body}}}"))
 
 
-def test_a_pair_of_surrogates_is_a_character(alice):
-    answer = alice.post(
+def test_a_surrogate_pair_is_one_character(alice):
+    response = alice.post(
         "/posts",
         data='{"title": "\\ud83d\\ude82", "content": "c"}',
         content_type="application/json",
     )
-    assert answer.json["title"] == "🚂"
+    assert response.json["title"] == "🚂"
 
 
-def test_a_name_that_is_no_text_is_named_all_the_same(send):
+def test_a_lone_surrogate_in_a_name_is_replaced_in_the_error(send):
     assert "/?" in faults(send(b'{"\\ud800": 1}'))
 
 
 @pytest.mark.parametrize("value", [*INTEGERS, "true", "[]", "{}"])
-def test_only_text_is_text(send, operation, value):
-    fields = sorted(TEXTS[operation])
+def test_other_types_than_text_are_422(send, operation, value):
+    fields = sorted(TEXT_FIELDS[operation])
     body = ", ".join(f'"{field}": {value}' for field in fields)
     assert {f"/{field}" for field in fields} <= faults(send(f"{{{body}}}"))
 
@@ -167,14 +169,14 @@ def test_only_text_is_text(send, operation, value):
         "null",
     ],
 )
-def test_a_limit_that_is_none_is_422(anonymous, post, path, limit):
+def test_an_invalid_or_repeated_limit_is_422(anonymous, post, path, limit):
     url = path.format(post=post["id"])
     assert faults(anonymous.get(f"{url}?limit={limit}")) == {"limit"}
     assert faults(anonymous.get(f"{url}?limit=5&limit=6")) == {"limit"}
 
 
 @pytest.mark.parametrize(
-    ("query", "wrong"),
+    ("query", "parameters"),
     [
         ("cursor=x", {"cursor"}),
         ("cursor=", {"cursor"}),
@@ -185,19 +187,19 @@ def test_a_limit_that_is_none_is_422(anonymous, post, path, limit):
     ],
 )
 @pytest.mark.parametrize("path", ["/posts", "/posts/{post}/comments"])
-def test_any_other_query_that_is_none_is_422(anonymous, post, path, query, wrong):
-    assert faults(anonymous.get(f"{path.format(post=post['id'])}?{query}")) == wrong
+def test_an_invalid_cursor_or_unknown_parameter_is_422(anonymous, post, path, query, parameters):
+    assert faults(anonymous.get(f"{path.format(post=post['id'])}?{query}")) == parameters
 
 
 @pytest.mark.parametrize("value", ["purge", "", "KEEP", "%00", "keep&content=keep"])
-def test_what_becomes_of_an_account_is_asked_strictly(alice, value):
+def test_an_invalid_choice_for_the_content_of_an_account_is_422(alice, value):
     url = f"/users/{alice.user['id']}?content={value}"
     assert faults(alice.delete(url)) == {"content"}
     assert alice.get("/users/me").status_code == 200
 
 
-def test_an_object_with_more_names_than_any_schema_has_is_400(send):
-    """Each unknown name would be an error of its own in the answer."""
+def test_an_object_with_too_many_names_is_400(send):
+    """Each unknown name would be an error of its own in the response."""
     many = json.dumps({f"name{number}": 1 for number in range(51)})
     for body in (many, f'{{"title": {many}}}'):
         assert "more than 50 names" in problem(send(body), 400)["detail"]
@@ -205,10 +207,10 @@ def test_an_object_with_more_names_than_any_schema_has_is_400(send):
     assert {f"/name{number}" for number in range(40)} <= faults(send(few))
 
 
-def test_a_long_name_is_cut_in_errors(anonymous):
+def test_a_long_name_is_truncated_in_errors(anonymous):
     body = json.dumps({"n" * 1_000_000: 1})
-    answer = anonymous.post("/signin", data=body, content_type="application/json")
-    assert "/" + "n" * 100 in faults(answer)
+    response = anonymous.post("/signin", data=body, content_type="application/json")
+    assert "/" + "n" * 100 in faults(response)
 
 
 def test_at_most_fifty_errors_are_listed(anonymous):
@@ -220,21 +222,21 @@ def test_at_most_fifty_errors_are_listed(anonymous):
     assert last == {"detail": "1,184 more errors are not listed."}
 
 
-def test_the_longest_content_may_be_written_in_escapes(alice):
+def test_the_longest_content_fits_when_it_is_escaped(alice):
     content = "\N{GRINNING FACE}" * 100_000
     body = json.dumps({"title": "\N{GRINNING FACE}" * 200, "content": content})
-    answer = alice.post("/posts", data=body, content_type="application/json")
-    assert answer.status_code == 201
-    assert answer.json["content"] == content
+    response = alice.post("/posts", data=body, content_type="application/json")
+    assert response.status_code == 201
+    assert response.json["content"] == content
 
 
-def test_a_body_that_is_too_large_is_413(send):
-    body = b'{"title": "' + b"x" * LARGEST + b'"}'
+def test_a_body_over_the_limit_is_413(send):
+    body = b'{"title": "' + b"x" * MAX_BYTES + b'"}'
     assert problem(send(body), 413)["detail"] == "The body may have at most 1,310,720 bytes."
 
 
 class Broken(BytesIO):
-    """A body whose reading fails, as a server's does for chunks that are none."""
+    """A body that cannot be read, as when a server receives malformed chunks."""
 
     def readinto(self, buffer):
         raise ValueError("bad chunk")
@@ -244,38 +246,38 @@ class Broken(BytesIO):
 
 
 def chunked(stream):
-    """Hand a body over as a server does that came in chunks: without a length."""
+    """Pass a body as a server does when it arrives in chunks: without a length."""
     environ = {"wsgi.input": stream, "wsgi.input_terminated": True}
     return {"environ_overrides": environ, "headers": {"Transfer-Encoding": "chunked"}}
 
 
-def test_a_body_in_chunks_is_read(send):
+def test_a_chunked_body_is_read(send):
     problem(send(None, **chunked(BytesIO(b'{"title": ""}'))), 422)
 
 
-def test_a_body_in_chunks_that_is_too_large_is_413(send):
-    for length, status in ((LARGEST, 400), (LARGEST + 1, 413), (2**21, 413)):
-        told = problem(send(None, **chunked(BytesIO(b"x" * length))), status)
-        assert status == 400 or "1,310,720 bytes" in told["detail"]
+def test_a_chunked_body_over_the_limit_is_413(send):
+    for length, status in ((MAX_BYTES, 400), (MAX_BYTES + 1, 413), (2**21, 413)):
+        error = problem(send(None, **chunked(BytesIO(b"x" * length))), status)
+        assert status == 400 or "1,310,720 bytes" in error["detail"]
 
 
-def test_a_body_that_breaks_off_is_400(send):
-    problem(send(None, **chunked(Broken())), 400)
+def test_an_incomplete_body_is_400(send):
+    assert problem(send(None, **chunked(Broken())), 400)["detail"] == "The body is incomplete."
 
 
-def test_the_largest_body_is_a_setting(make_app):
+def test_the_limit_is_a_setting(make_app):
     client = make_app(MAX_JSON_BYTES=1024).test_client()
     problem(client.post("/signup", data=b" " * 1025, content_type="application/json"), 413)
     problem(client.post("/signup", data=b" " * 1024, content_type="application/json"), 400)
 
 
-def test_size_comes_before_type_and_type_before_form(alice):
-    large = b"{" * (LARGEST + 1)
+def test_size_is_checked_before_type_and_type_before_syntax(alice):
+    large = b"{" * (MAX_BYTES + 1)
     problem(alice.post("/posts", data=large, content_type="text/plain"), 413)
     problem(alice.post("/posts", data=b"{", content_type="text/plain"), 415)
     problem(alice.post("/posts?x=1", data=b"{", content_type="application/json"), 400)
 
 
-def test_where_no_body_is_taken_one_is_ignored(alice, post):
+def test_an_unexpected_body_is_ignored(alice, post):
     for method, url in (("GET", "/posts"), ("DELETE", f"/posts/{post['id']}")):
         assert alice.open(url, method=method, data=b"{").status_code < 300

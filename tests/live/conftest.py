@@ -22,7 +22,6 @@ from tests.live.load import Load
 from tests.live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, open_listener, require_programs
 
 SETTINGS = {
-    "POSTING_SECRET_KEY": "only for live tests",
     "POSTING_PASSWORD_HASH": "scrypt:128:8:1",
     "POSTING_RATE_LIMITS": "off",
 }

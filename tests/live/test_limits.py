@@ -1,4 +1,4 @@
-"""Limits are exact, however many workers count."""
+"""Rate limits are exact with several workers."""
 
 from collections import Counter
 from http.client import HTTPConnection
@@ -21,7 +21,7 @@ def repeat(pool, actions, rounds):
     return sum((Counter(run_concurrently(pool, actions)) for _ in range(rounds)), Counter())
 
 
-def test_so_many_posts_and_no_more(url, pool, answers):
+def test_concurrent_posts_stop_at_the_limit(url, pool, answers):
     clients = [clone(client) for client in [sign_in(url, "ada")] * 16]
     body = {"title": "x", "content": "x"}
     writes = [lambda c=client: c.post(f"{url}/posts", json=body, timeout=20) for client in clients]
@@ -30,17 +30,18 @@ def test_so_many_posts_and_no_more(url, pool, answers):
     assert len(requests.get(f"{url}/posts?limit=100", timeout=20).json()) == 20
 
 
-def test_so_many_guesses_and_the_victim_signs_in_from_elsewhere(url, pool, answers):
+def test_concurrent_guesses_stop_at_the_limit_of_their_address(url, pool, answers):
     sign_in(url, "ada")
     guess = {"username": "ada", "password": "a guess of a password"}
     guesses = [lambda: requests.post(f"{url}/signin", json=guess, timeout=20)] * 16
     answers += repeat(pool, guesses, 4)
     assert answers == {401: 10, 429: 54}
-    right = dumps({"username": "ada", "password": PASSWORD})
-    kind = {"Content-Type": "application/json"}
-    assert requests.post(f"{url}/signin", data=right, headers=kind, timeout=20).status_code == 429
+    credentials = dumps({"username": "ada", "password": PASSWORD})
+    headers = {"Content-Type": "application/json"}
+    refused = requests.post(f"{url}/signin", data=credentials, headers=headers, timeout=20)
+    assert refused.status_code == 429
     elsewhere = HTTPConnection(urlsplit(url).netloc, timeout=20, source_address=("127.0.0.2", 0))
-    elsewhere.request("POST", "/signin", right, kind)
-    answer = elsewhere.getresponse()
+    elsewhere.request("POST", "/signin", credentials, headers)
+    response = elsewhere.getresponse()
     elsewhere.close()
-    assert answer.status == 200
+    assert response.status == 200

@@ -80,7 +80,7 @@ def test_data_is_in_the_working_directory_and_private(run, environment, tmp_path
     before = files(environment)
     run("-m", "flask", "--app", app, "db", "upgrade")
     data = tmp_path / "instance"
-    assert {path.name for path in data.iterdir()} == {"posting.db", "secret_key"}
+    assert {path.name for path in data.iterdir()} == {"posting.db"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in data.iterdir()} == {0o600}
     assert files(environment) == before
 

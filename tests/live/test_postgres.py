@@ -1,4 +1,4 @@
-"""A Postgres of the test's own, which is restarted under load."""
+"""Restarts of Postgres under load."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
 
 class Postgres:
-    """A server in a folder of its own, run by somebody who is not root."""
+    """A server of the test's own in a temporary folder, run as another user than root."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()
@@ -58,25 +58,25 @@ def fresh_url(postgres):
     return postgres.url
 
 
-def test_restarts_are_only_503s_and_soon_over(start_site, postgres, check_load, database):
+def test_restarts_cause_only_503s_for_two_seconds(start_site, postgres, check_load, database):
     rounds = scaled(3, 10)
     site = start_site(WEB_CONCURRENCY="2")
     ada = sign_in(site.url, "ada", site.client())
-    took = []
+    waits = []
     with Load(site.url, ada) as load:
         for number in range(rounds):
             time.sleep(0.5)
             postgres.ctl("restart", "--mode=immediate" if number % 2 else "--mode=fast")
             done = len(load.acknowledged)
-            took.append(wait_until(lambda: len(load.acknowledged) > done + 8))  # noqa: B023
-    # The restarts have ended the connection that the test began with.
+            waits.append(wait_until(lambda: len(load.acknowledged) > done + 8))  # noqa: B023
+    # The restarts closed the connection that the test was given.
     with psycopg.connect(postgres.url) as connection:
         assert connection.execute("SELECT count(*) FROM posts").fetchone() == (
             len(load.acknowledged),
         )
     database.invalidate()
     check_load(
-        load, f"{rounds} restarts of Postgres, writing again after {max(took):.2f} s at most"
+        load, f"{rounds} restarts of Postgres, writing again after {max(waits):.2f} s at most"
     )
     assert set(load.failures) <= {"POST 503"}
-    assert max(took) < 2
+    assert max(waits) < 2

@@ -1,4 +1,4 @@
-"""Requests that no HTTP library would send, over a plain socket to a real server."""
+"""Malformed and unfinished requests, sent to a real server over a plain socket."""
 
 import json
 import socket
@@ -26,25 +26,25 @@ def connect(server):
 
 
 @pytest.fixture
-def ask(connect):
-    """Send bytes; return the answer as it comes."""
+def exchange(connect):
+    """Send bytes, and return the response and its body."""
 
-    def ask(data):
+    def exchange(data):
         with connect() as connection:
             connection.sendall(data)
-            answer = HTTPResponse(connection)
-            answer.begin()
-            return answer, answer.read()
+            response = HTTPResponse(connection)
+            response.begin()
+            return response, response.read()
 
-    return ask
+    return exchange
 
 
 @pytest.fixture
-def send(ask):
-    return lambda data: ask(data)[0].status
+def send(exchange):
+    return lambda data: exchange(data)[0].status
 
 
-def test_no_request_makes_the_server_fail(send):
+def test_no_request_causes_a_server_error(send):
     assert send(HEAD + b"2\r\n{}\r\n0\r\n\r\n") == 422
     assert send(HEAD + b"150000\r\n" + b"x" * 0x150000 + b"\r\n0\r\n\r\n") == 413
     assert send(HEAD + b"zz\r\n{}\r\n0\r\n\r\n") == 400
@@ -55,8 +55,8 @@ def test_no_request_makes_the_server_fail(send):
     assert send(b"GET / HTTP/1.0\r\n\r\n") == 302
 
 
-def test_very_many_headers_are_refused(send):
-    """A thousand of 8 KB each kept a worker busy for 10 seconds."""
+def test_more_than_a_hundred_headers_are_431(send):
+    """A thousand headers of 8 KB kept a worker busy for 10 seconds."""
     head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
     assert send(head + b"".join(b"X-%d: y\r\n" % n for n in range(99)) + b"\r\n") == 200
     assert send(head + b"".join(b"X-%d: y\r\n" % n for n in range(100)) + b"\r\n") == 431
@@ -71,9 +71,9 @@ def test_very_many_headers_are_refused(send):
     ],
     ids=["headers", "body"],
 )
-def test_requests_that_never_end_free_their_threads(connect, send, beginning):
+def test_unfinished_requests_free_their_threads(connect, send, beginning):
     with ExitStack() as stack:
-        for _ in range(8):  # as many as a worker has threads
+        for _ in range(8):  # as many as the threads of a worker
             stack.enter_context(connect()).sendall(beginning)
         assert send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") == 200
 
@@ -88,14 +88,14 @@ def test_requests_that_never_end_free_their_threads(connect, send, beginning):
         (b"GET / HTTP/1.1", b"Transfer-Encoding: odd", "501 Not Implemented"),
     ],
 )
-def test_gunicorn_refuses_with_problems(ask, server, request_line, header, refusal):
-    answer, body = ask(request_line + b"\r\nHost: localhost\r\n" + header + b"\r\n\r\n")
+def test_gunicorn_refuses_with_problem_details(exchange, server, request_line, header, refusal):
+    response, body = exchange(request_line + b"\r\nHost: localhost\r\n" + header + b"\r\n\r\n")
     problem = json.loads(body)
-    assert f"{answer.status} {answer.reason}" == refusal
+    assert f"{response.status} {response.reason}" == refusal
     assert f"{problem['status']} {problem['title']}" == refusal
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert answer.headers["Connection"] == "close"
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.headers["Connection"] == "close"
     assert problem["detail"]
     assert problem["type"] == "about:blank"
-    assert problem["request_id"] == answer.headers["X-Request-ID"]
+    assert problem["request_id"] == response.headers["X-Request-ID"]
     assert problem["request_id"] in server.log.read_text()

@@ -1,4 +1,4 @@
-"""Readers and writers on four workers: nobody is shown what is older than the last commit."""
+"""The response cache of four workers: no reader gets data older than an acknowledged write."""
 
 from itertools import count
 from threading import Event
@@ -8,33 +8,33 @@ import requests
 from tests.live.clients import clone, scaled, sign_in
 
 
-def test_nobody_reads_anything_stale(url, pool, figure):
+def test_no_read_is_stale(url, pool, figure):
     ada = sign_in(url, "ada")
     body = {"title": "0", "content": "x"}
     path = ada.post(f"{url}/posts", json=body, timeout=20).headers["Location"]
     acknowledged, finished = [0], Event()
 
     def write():
-        """Count up in a title, by one worker or another."""
+        """Count up in the title, each time by any of the workers."""
         with clone(ada) as client:
             for number in count(1):
-                answer = client.patch(path, json={"title": str(number)}, timeout=20)
-                assert answer.status_code == 200, answer.text
+                response = client.patch(path, json={"title": str(number)}, timeout=20)
+                assert response.status_code == 200, response.text
                 acknowledged[0] = number
                 if finished.wait(0.002):
                     return
 
     def read(times):
-        """Return how often what was read is older than what was acknowledged before."""
+        """Return how many reads were older than the last write acknowledged before them."""
         stale = 0
         with requests.Session() as client:
             for number in range(times):
-                least = acknowledged[0]
+                oldest = acknowledged[0]
                 if number % 2:
                     title = client.get(path, timeout=20).json()["title"]
                 else:
                     title = client.get(f"{url}/posts", timeout=20).json()[0]["title"]
-                stale += int(title) < least
+                stale += int(title) < oldest
         return stale
 
     writing = pool.submit(write)

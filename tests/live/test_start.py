@@ -1,7 +1,6 @@
 """Several processes that start at the same time."""
 
 import os
-import stat
 import subprocess
 import sys
 
@@ -38,7 +37,7 @@ def start_together(count, folder, **environment):
 def test_four_processes_migrate_a_new_sqlite_database_once(tmp_path):
     for number in range(ROUNDS):
         url = f"sqlite:///{tmp_path / f'{number}.db'}"
-        results = start_together(4, tmp_path, POSTING_DATABASE_URL=url, POSTING_SECRET_KEY="x" * 32)
+        results = start_together(4, tmp_path, POSTING_DATABASE_URL=url)
         assert [code for _, code in results] == [0] * 4, results
         upgrades = [log for log, _ in results if "Running upgrade" in log]
         assert len(upgrades) == 1, results
@@ -48,26 +47,3 @@ def test_four_workers_start(serve):
     server = serve(WEB_CONCURRENCY="4")
     for _ in range(20):
         assert requests.get(f"{server.url}/posts", timeout=5).json() == []
-
-
-def test_concurrent_processes_get_the_same_secret_key(tmp_path):
-    code = (
-        "import sys, pathlib; sys.stdin.read(1); from posting import secret_key; "
-        f"print(secret_key._made_once(pathlib.Path({str(tmp_path)!r}) / 'secret_key'))"
-    )
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(8)
-    ]
-    for process in processes:
-        process.stdin.write("x")
-        process.stdin.flush()
-    assert len({process.communicate()[0] for process in processes}) == 1
-    [file] = tmp_path.iterdir()
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600

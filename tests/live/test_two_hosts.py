@@ -1,4 +1,4 @@
-"""Two machines: two gunicorns that share a Postgres, and one nginx in front of them."""
+"""Two hosts: gunicorns that share a Postgres database, behind one nginx."""
 
 import os
 import shutil
@@ -15,12 +15,13 @@ from tests.live.load import Load, wait_until
 from tests.live.sites import ROOT
 
 pytestmark = [
-    pytest.mark.skipif(not POSTGRES, reason="two machines need Postgres"),
+    pytest.mark.skipif(not POSTGRES, reason="two hosts need Postgres"),
     pytest.mark.usefixtures("stays_sound"),
 ]
 COOKIE = "__Host-session"
+LIMITS = {"POSTING_LIMIT_POSTS": "10/hour"}
 NEXT_VERSION = '''
-"""What a later version might add."""
+"""A migration of a later version."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -39,42 +40,39 @@ def site(start_site):
     return start_site(hosts=2, WEB_CONCURRENCY="1", POSTING_RATE_LIMITS="on", **LIMITS)
 
 
-LIMITS = {"POSTING_LIMIT_POSTS": "10/hour"}
-
-
 @pytest.fixture
-def hosts(site):
-    """Ask one of the hosts, past nginx, as somebody who may be signed in."""
+def send(site):
+    """Send a request to one of the hosts directly, with a session or without."""
 
-    def ask(host, method, path, token="", **body):
+    def send(host, method, path, token="", **body):
         _, port = site.gunicorns[host].listener.getsockname()
         headers = {"Cookie": f"{COOKIE}={token}"} if token else {}
         url = f"http://127.0.0.1:{port}{path}"
         return requests.request(method, url, headers=headers, timeout=20, **body)
 
-    return ask
+    return send
 
 
-def test_who_signs_in_on_one_is_known_on_the_other(site, hosts):
+def test_sessions_are_shared(send):
     ada = {"username": "ada", "password": PASSWORD}
-    assert hosts(0, "POST", "/signup", json=ada).status_code == 201
-    token = hosts(1, "POST", "/signin", json=ada).cookies[COOKIE]
-    assert [hosts(host, "GET", "/users/me", token).status_code for host in (0, 1)] == [200, 200]
-    assert hosts(0, "POST", "/signout", token).status_code == 204
-    assert [hosts(host, "GET", "/users/me", token).status_code for host in (0, 1)] == [401, 401]
+    assert send(0, "POST", "/signup", json=ada).status_code == 201
+    token = send(1, "POST", "/signin", json=ada).cookies[COOKIE]
+    assert [send(host, "GET", "/users/me", token).status_code for host in (0, 1)] == [200, 200]
+    assert send(0, "POST", "/signout", token).status_code == 204
+    assert [send(host, "GET", "/users/me", token).status_code for host in (0, 1)] == [401, 401]
 
 
-def test_limits_and_cursors_are_shared(site, hosts):
+def test_limits_and_cursors_are_shared(site, send):
     token = sign_in(site.url, "ada", site.client()).cookies[COOKIE]
     body = {"title": "x", "content": "x"}
-    answers = [hosts(n % 2, "POST", "/posts", token, json=body).status_code for n in range(24)]
-    assert Counter(answers) == {201: 10, 429: 14}
-    link = hosts(0, "GET", "/posts?limit=4").links["next"]["url"]
-    second = hosts(1, "GET", link.removeprefix(site.url)).json()
+    statuses = [send(n % 2, "POST", "/posts", token, json=body).status_code for n in range(24)]
+    assert Counter(statuses) == {201: 10, 429: 14}
+    link = send(0, "GET", "/posts?limit=4").links["next"]["url"]
+    second = send(1, "GET", link.removeprefix(site.url)).json()
     assert len(second) == 4
 
 
-def test_a_host_that_dies_fails_no_read(start_site, check_load):
+def test_no_read_fails_when_a_host_dies(start_site, check_load):
     site = start_site(hosts=2, WEB_CONCURRENCY="2")
     ada = sign_in(site.url, "ada", site.client())
     dying = site.gunicorns[1]
@@ -88,8 +86,8 @@ def test_a_host_that_dies_fails_no_read(start_site, check_load):
     assert set(load.failures) <= {"POST 502", "POST ChunkedEncodingError"}
 
 
-def test_the_old_version_serves_while_the_next_migrates(start_site, tmp_path, check_load):
-    """And then each host is restarted with the new code."""
+def test_an_upgrade_fails_no_request(start_site, tmp_path, check_load):
+    """The old version serves during the migration; then each host is restarted with the new."""
     site = start_site(hosts=2, WEB_CONCURRENCY="2")
     ada = sign_in(site.url, "ada", site.client())
     code = next_version(tmp_path / "next")
@@ -112,11 +110,11 @@ def test_the_old_version_serves_while_the_next_migrates(start_site, tmp_path, ch
 
 
 def next_version(folder):
-    """Return a copy of the code that has one more version of the schema."""
+    """Return the folder of a copy of the code with one more migration."""
     shutil.copytree(ROOT / "posting", folder / "posting")
     shutil.copytree(ROOT / "deploy", folder / "deploy")
     shutil.copy(ROOT / "wsgi.py", folder)
-    versions = folder / "posting" / "migrations" / "versions"
+    versions = folder / "posting" / "db" / "migrations" / "versions"
     newest = max(path.stem[:4] for path in versions.glob("0*.py"))
     (versions / "next.py").write_text(NEXT_VERSION.format(newest=newest))
     return folder
