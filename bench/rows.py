@@ -88,10 +88,7 @@ def writing(bench: Bench) -> Iterator[Row]:
     yield Row(
         "POST /posts, signed in, synchronous=FULL",
         bench.compare(
-            {
-                OURS: (f"{bench.cached}/posts", *options),
-                LIMIT: (f"{bare}/rows", *options),
-            }
+            {OURS: (f"{bench.cached}/posts", *options), LIMIT: (f"{bare}/rows", *options)}
         ),
         {(OURS, LIMIT): 0.45},
     )

@@ -20,10 +20,7 @@ def signing_in(bench: Bench) -> Iterator[Row]:
     post(f"{bench.cached}/signup", VISITOR)
     options = (*bench.wrk_options(VISITOR), "--timeout", "30s")
     bare = bench.bare(b"{}", _password_hash(bench))
-    contenders = {
-        OURS: (f"{bench.cached}/signin", *options),
-        LIMIT: (f"{bare}/password", *options),
-    }
+    contenders = {OURS: (f"{bench.cached}/signin", *options), LIMIT: (f"{bare}/password", *options)}
     rates = bench.compare(contenders, SECONDS)
     yield Row(f"POST /signin, {CONNECTIONS} concurrent clients", rates, {(OURS, LIMIT): 0.90})
     yield Row(

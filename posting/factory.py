@@ -15,16 +15,7 @@ from posting.blueprints.posts import posts
 from posting.blueprints.system import system
 from posting.blueprints.users import users
 from posting.db import engine, migrations
-from posting.http import (
-    access_log,
-    body_drain,
-    csrf,
-    errors,
-    etags,
-    headers,
-    proxy,
-    response_cache,
-)
+from posting.http import access_log, body_drain, csrf, errors, etags, headers, proxy, response_cache
 from posting.http.endpoint import IdConverter
 
 BLUEPRINTS = (posts, comments, images, users, auth, system)

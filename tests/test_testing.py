@@ -156,7 +156,7 @@ def test_settings_and_the_database_can_be_overridden(run, pytester, tmp_path):
         def test_settings(posting_client):
             account = {"username": "ada", "password": "a long walk by the sea"}
             response = posting_client.post("/signup", json=account, base_url="https://example.org")
-            assert response.json["detail"] == "Sign-up is closed here."
+            assert response.json["detail"] == "Sign-up is closed."
     """
     run(suite, passed=1)
     assert (tmp_path / "own-test.db").exists()

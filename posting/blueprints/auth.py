@@ -96,12 +96,7 @@ def sign_in(body: dict[str, str]) -> Reply:
     return queries.to_user(user), sessions.cookie_header(token)
 
 
-@auth.post(
-    "/signout",
-    access=SESSION_OPTIONAL,
-    status=204,
-    headers=["Set-Cookie"],
-)
+@auth.post("/signout", access=SESSION_OPTIONAL, status=204, headers=["Set-Cookie"])
 def sign_out() -> Reply:
     """Sign out. Ends the session sent with the request, if there is one."""
     user_id = sessions.end_current_session()
@@ -111,22 +106,13 @@ def sign_out() -> Reply:
     return None, sessions.cookie_header(None)
 
 
-@auth.get(
-    "/sessions",
-    access=SIGNED_IN,
-    returns=schemas.Session(many=True),
-)
+@auth.get("/sessions", access=SIGNED_IN, returns=schemas.Session(many=True))
 def list_sessions() -> Reply:
     """List your sessions, newest first, fifty at most."""
     return sessions.list_own_sessions()
 
 
-@auth.delete(
-    "/sessions/<nanoid:id>",
-    access=SIGNED_IN,
-    status=204,
-    errors=[NoSuchSession],
-)
+@auth.delete("/sessions/<nanoid:id>", access=SIGNED_IN, status=204, errors=[NoSuchSession])
 def delete_session(id: str) -> Reply:
     """End one of your sessions."""
     if not sessions.end_session(current_user.id, id):

@@ -81,10 +81,7 @@ def create_comment(id: str, body: dict[str, Any]) -> Reply:
 
 
 @comments.get(
-    "/comments/<nanoid:id>",
-    access=PUBLIC,
-    returns=schemas.Comment(),
-    errors=[NoSuchComment],
+    "/comments/<nanoid:id>", access=PUBLIC, returns=schemas.Comment(), errors=[NoSuchComment]
 )
 def get_comment(id: str) -> Reply:
     """Read a comment."""

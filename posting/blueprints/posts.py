@@ -68,12 +68,7 @@ def create_post(body: dict[str, Any]) -> Reply:
     return post, headers
 
 
-@posts.get(
-    "/posts/<nanoid:id>",
-    access=PUBLIC,
-    returns=schemas.Post(),
-    errors=[NoSuchPost],
-)
+@posts.get("/posts/<nanoid:id>", access=PUBLIC, returns=schemas.Post(), errors=[NoSuchPost])
 def get_post(id: str) -> Reply:
     """Read a post."""
     return _detail(id)

@@ -2,14 +2,7 @@
 
 from importlib.resources import files
 
-from flask import (
-    Response,
-    current_app,
-    redirect,
-    render_template,
-    request,
-    send_from_directory,
-)
+from flask import Response, current_app, redirect, render_template, request, send_from_directory
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 
 from posting.db.migrations import is_current
@@ -52,12 +45,7 @@ def get_metrics() -> Reply:
     return Response(render_metrics(), headers=headers, content_type=MEDIA_TYPE)
 
 
-@system.get(
-    "/openapi.json",
-    access=PUBLIC,
-    returns={"type": "object"},
-    description="This document",
-)
+@system.get("/openapi.json", access=PUBLIC, returns={"type": "object"}, description="This document")
 def get_openapi() -> Reply:
     """Return the OpenAPI 3.1 document of this API."""
     return openapi.document(current_app, server=request.script_root or "/")
@@ -70,11 +58,7 @@ def get_root() -> Reply:
 
 
 @system.get(
-    "/docs",
-    access=PUBLIC,
-    returns={"type": "string"},
-    media_type="text/html",
-    description="A page",
+    "/docs", access=PUBLIC, returns={"type": "string"}, media_type="text/html", description="A page"
 )
 def show_docs() -> Reply:
     """Show a page to read about and try the API."""

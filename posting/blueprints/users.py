@@ -27,22 +27,13 @@ class AccountForbidden(Forbidden):
     description = "Only its owner may do this to an account."
 
 
-@users.get(
-    "/users/me",
-    access=SIGNED_IN,
-    returns=schemas.User(),
-)
+@users.get("/users/me", access=SIGNED_IN, returns=schemas.User())
 def get_me() -> Reply:
     """Read your own account."""
     return queries.to_user(get_own_account())
 
 
-@users.get(
-    '/users/<nanoid("me"):id>',
-    access=PUBLIC,
-    returns=schemas.User(),
-    errors=[NoSuchUser],
-)
+@users.get('/users/<nanoid("me"):id>', access=PUBLIC, returns=schemas.User(), errors=[NoSuchUser])
 def get_user(id: str) -> Reply:
     """Read an account."""
     return queries.to_user(_find(id))

@@ -13,20 +13,8 @@ from typing import Any, NoReturn
 
 from flask import current_app, request
 from werkzeug.datastructures import MultiDict
-from werkzeug.exceptions import (
-    BadRequest,
-    RequestEntityTooLarge,
-    UnsupportedMediaType,
-)
-from werkzeug.sansio.multipart import (
-    Data,
-    Epilogue,
-    Field,
-    File,
-    MultipartDecoder,
-    NeedData,
-    State,
-)
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData, State
 
 from posting.config import max_form_bytes
 

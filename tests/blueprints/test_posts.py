@@ -20,11 +20,7 @@ def test_a_post_is_created_and_read(alice, anonymous):
         "id", "title", "content", "author", "created_at", "updated_at", "comment_count", "images",
     }  # fmt: skip
     assert post["content"] == "Line one\n\nß 🚂"
-    assert post["author"] == {
-        "id": alice.user["id"],
-        "username": "alice",
-        "display_name": "Alice",
-    }
+    assert post["author"] == {"id": alice.user["id"], "username": "alice", "display_name": "Alice"}
     assert post["created_at"] == post["updated_at"]
     assert created.headers["Location"] == f"http://localhost{path(post)}"
     read = anonymous.get(created.headers["Location"])

@@ -15,14 +15,8 @@ from alembic.operations import Operations
 from posting import create_app
 from posting.config import StartError
 from posting.db.engine import Base, db
-from posting.db.migrations import (
-    FOLDER,
-    VERSION_TABLE,
-    head_revision,
-    is_current,
-    schema_change,
-)
-from posting.db.models import ModerationAct, Post, RateWindow, Session, User
+from posting.db.migrations import FOLDER, VERSION_TABLE, head_revision, is_current, schema_change
+from posting.db.models import ModerationAction, Post, RateWindow, Session, User
 from posting.db.types import now
 from posting.ops import archive
 from tests.conftest import POSTGRES
@@ -175,7 +169,7 @@ def fill(path):
         [
             Session(user=ada, token_hash="x", user_agent="x"),
             RateWindow(key="x", hits=1, ends_at=now()),
-            ModerationAct(moderator="grace", act="suspend", target="ada"),
+            ModerationAction(moderator="grace", act="suspend", target="ada"),
         ]
     )
     db.session.commit()

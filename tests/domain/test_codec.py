@@ -404,10 +404,7 @@ class TestAnimations:
     def test_metadata_is_removed(self):
         for format, options in {
             "GIF": {"comment": SECRET},
-            "PNG": {
-                "exif": pictures.exif(),
-                "pnginfo": pictures.png_texts(SECRET.decode()),
-            },
+            "PNG": {"exif": pictures.exif(), "pnginfo": pictures.png_texts(SECRET.decode())},
             "WEBP": {"exif": pictures.exif(), "xmp": SECRET},
         }.items():
             data = pictures.animation(format, mode="RGB", **options)
@@ -481,10 +478,7 @@ class TestRefusals:
                 b"\xff\xe1\0\x20Exif\0\0" + b"x" * 24,
             ),  # Pillow concatenates them again for each
             ("JPEG", b"\xff\xda\0\x0c\3\1\0\2\x11\3\x11\0\x3f\0"),  # each is a pass over the image
-            (
-                "PNG",
-                pictures.png_chunk(b"iCCP", b"x\0\0" + zlib.compress(b"\0" * (2**20 - 1))),
-            ),
+            ("PNG", pictures.png_chunk(b"iCCP", b"x\0\0" + zlib.compress(b"\0" * (2**20 - 1)))),
         ],
         ids=["EXIF", "scans", "profiles"],
     )
@@ -512,9 +506,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("tag", [b"D2B0", b"D2B3", b"B2D1"])
     @pytest.mark.parametrize(
-        "add_profile",
-        [hostile.png_with_profile, hostile.jpeg_with_profile],
-        ids=["PNG", "JPEG"],
+        "add_profile", [hostile.png_with_profile, hostile.jpeg_with_profile], ids=["PNG", "JPEG"]
     )
     def test_profiles_with_processing_elements_are_dropped(self, add_profile, tag, monkeypatch):
         """The color engine would process each overlapping stage: minutes for kilobytes."""

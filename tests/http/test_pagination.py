@@ -161,8 +161,7 @@ def test_a_cursor_of_another_shape_is_422(fill, anonymous, cursor):
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "count"),
-    [("-62135596800000", 0), ("-1", 0), ("0", 0), ("253402300799999", 2)],
+    ("milliseconds", "count"), [("-62135596800000", 0), ("-1", 0), ("0", 0), ("253402300799999", 2)]
 )
 def test_a_cursor_may_hold_any_date(fill, anonymous, milliseconds, count):
     fill(2)

@@ -21,10 +21,7 @@ from tests.helpers.assertions import sound
 from tests.live.load import Load
 from tests.live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, open_listener, require_programs
 
-SETTINGS = {
-    "POSTING_PASSWORD_HASH": "scrypt:128:8:1",
-    "POSTING_RATE_LIMITS": "off",
-}
+SETTINGS = {"POSTING_PASSWORD_HASH": "scrypt:128:8:1", "POSTING_RATE_LIMITS": "off"}
 
 
 @dataclass

@@ -39,12 +39,7 @@ def test_the_tour_prints_what_it_shows(serve, tmp_path):
         for shown_id, actual_id in actual_ids.items():
             script = script.replace(shown_id, actual_id)
         output = subprocess.run(
-            script,
-            shell=True,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
+            script, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
         ).stdout.replace(url, shown_url)
         assert VARYING.sub("…", output) == VARYING.sub("…", shown), command
         for match, actual in zip(VARYING.finditer(shown), VARYING.finditer(output), strict=True):

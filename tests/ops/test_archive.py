@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from posting.db.engine import db
 from posting.db.models import Comment, IdempotencyKey, Post, RateWindow
 from posting.db.types import now
+from posting.domain import threads
 from posting.ops import archive
 from tests.conftest import PASSWORD, POSTGRES
 from tests.helpers.archives import (
@@ -131,7 +132,7 @@ def test_replies_follow_their_parents(app, post, tmp_path):
             parent_id = thread[number - 1] if number else None
             row = {"id": comment_id, "parent_id": parent_id, "created_at": created_at}
             db.session.add(Comment(post_id=post["id"], content="x", **row))
-            db.session.execute(Post.count_comment(post["id"]))
+            threads.count_comment(post["id"])
             db.session.flush()
         db.session.commit()
     export(app, tmp_path / "1.gz")

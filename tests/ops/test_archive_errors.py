@@ -160,10 +160,7 @@ INVALID = [
         "line 2: users.display_name must have at most 64 {c}.",
     ),
     *(
-        (
-            set_values(USER, username=name),
-            "line 2: users.username must be a valid username.",
-        )
+        (set_values(USER, username=name), "line 2: users.username must be a valid username.")
         for name in ("ab", "_da", "a da", "adá", "ada\n")
     ),
     (set_values(POST, content=""), "line 5: rejected by the database (*ck_posts_content_length*)."),

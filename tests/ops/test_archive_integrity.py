@@ -59,10 +59,7 @@ INCONSISTENT = {
         set_values(COMMENT, content=None, author_id=None),
         f"the comment_count of post {POST_ID} is wrong",
     ),
-    "no bytes": (
-        delete_bytes,
-        f"the size of image {IMAGE_ID} is not the number of its bytes",
-    ),
+    "no bytes": (delete_bytes, f"the size of image {IMAGE_ID} is not the number of its bytes"),
     "empty bytes": (
         set_values(DATA, data=""),
         f"the size of image {IMAGE_ID} is not the number of its bytes",

@@ -389,10 +389,7 @@ class TestRestore:
                 lambda file: change(file, "UPDATE alembic_version SET version_num = '9999'"),
                 "has schema version 9999, which this version does not know",
             ),
-            (
-                lambda file: change(file, "DELETE FROM users"),
-                "broken foreign keys, for example in",
-            ),
+            (lambda file: change(file, "DELETE FROM users"), "broken foreign keys, for example in"),
         ],
         ids="missing text empty truncated overwritten foreign versionless newer orphans".split(),
     )
