@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,7 +44,7 @@ class Rate:
     amount: int
     unit: str
 
-    @property
+    @cached_property
     def window(self) -> timedelta:
         return UNITS[self.unit]
 

@@ -1,14 +1,14 @@
 """Tables with their constraints, and who may change a row."""
 
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text, func
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from posting.db.engine import Base
-from posting.db.types import ID_LENGTH, new_id, now
+from posting.db.types import ID_LENGTH, new_id, now, same_as_created_at
 
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
@@ -33,12 +33,6 @@ def bytewise(length: int) -> String:
 
 
 Identifier = bytewise(ID_LENGTH)
-
-
-def same_as_created_at(context: Any) -> datetime:
-    """Return the row's `created_at`, as the default of `updated_at`."""
-    created_at: datetime = context.get_current_parameters()["created_at"]
-    return created_at
 
 
 class User(Base):

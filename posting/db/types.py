@@ -26,6 +26,12 @@ def truncate_to_milliseconds(timestamp: datetime) -> datetime:
     return timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000)
 
 
+def same_as_created_at(context: Any) -> datetime:
+    """Return the row's `created_at`, as the default of `updated_at`."""
+    created_at: datetime = context.get_current_parameters()["created_at"]
+    return created_at
+
+
 def to_rfc3339(timestamp: datetime) -> str:
     """Format a timestamp as RFC 3339, in UTC with milliseconds."""
     return timestamp.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
