@@ -16,7 +16,8 @@ from posting import create_app
 from posting.config import StartError
 from posting.db.engine import Base, db
 from posting.db.migrations import FOLDER, VERSION_TABLE, head_revision, is_current, schema_change
-from posting.db.models import ModerationAction, Post, RateWindow, Session, User
+from posting.db.models import ModerationAction, Post, RateWindow, Session
+from posting.db.queries import get_user_by_name
 from posting.db.types import now
 from posting.ops import archive
 from tests.conftest import POSTGRES
@@ -163,7 +164,7 @@ def test_each_migration_goes_down_and_up_with_rows(migrated, tmp_path):
 def fill(path):
     """Add the rows of the example archive, and some to the tables that it leaves empty."""
     archive.read(write_archive(path, *example_archive()))
-    ada = db.session.scalars(User.named("ada")).one()
+    ada = get_user_by_name("ada")
     ada.suspended_at = now()
     db.session.add_all(
         [
