@@ -16,7 +16,7 @@ from posting import create_app
 from posting.config import StartError
 from posting.db.engine import Base, db
 from posting.db.migrations import FOLDER, VERSION_TABLE, head_revision, is_current, schema_change
-from posting.db.models import ModerationAction, Post, RateWindow, Session
+from posting.db.models import ModerationAction, Post, RateWindow, Session, User
 from posting.db.queries import get_user_by_name
 from posting.db.types import now
 from posting.ops import archive
