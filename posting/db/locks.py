@@ -28,7 +28,7 @@ def get_post_for_update(id: str) -> Post:
 def get_comment_for_update(id: str) -> Comment:
     """Lock the post of a comment and return the comment. Error: NoSuchComment, also if deleted."""
     comment = _get_after_locking_post(Comment, id)
-    if comment is None or comment.is_deleted:
+    if comment is None or comment.deleted:
         raise NoSuchComment
     return comment
 

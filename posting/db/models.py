@@ -5,7 +5,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text, func
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from posting.db.engine import Base
 from posting.db.types import ID_LENGTH, new_id, now, same_as_created_at
@@ -85,7 +85,7 @@ class Post(Base):
     """A text with a title. It outlives its author's account unless the author decides otherwise."""
 
     # Columns of the API's two forms of a post.
-    SUMMARY = ("id", "title", "comment_count", "created_at", "updated_at")
+    SUMMARY = ("id", "title", "author_id", "created_at", "updated_at", "comment_count")
     DETAIL = (*SUMMARY, "content")
 
     __tablename__ = "posts"
@@ -126,7 +126,16 @@ class Comment(Base):
     reply's `created_at` is always later than its parent's.
     """
 
-    PUBLIC = ("id", "post_id", "parent_id", "content", "created_at", "updated_at")
+    PUBLIC = (
+        "id",
+        "post_id",
+        "parent_id",
+        "author_id",
+        "content",
+        "deleted",
+        "created_at",
+        "updated_at",
+    )
 
     __tablename__ = "comments"
 
@@ -137,6 +146,7 @@ class Comment(Base):
         Identifier, ForeignKey("users.id", ondelete="SET NULL")
     )
     content: Mapped[str | None] = mapped_column(Text)
+    deleted: Mapped[bool] = column_property(content.is_(None))
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at, onupdate=now)
@@ -147,10 +157,6 @@ class Comment(Base):
         Index(None, author_id, created_at, id),
         CheckConstraint("length(content) BETWEEN 1 AND 10000", name="content_length"),
     )
-
-    @property
-    def is_deleted(self) -> bool:
-        return self.content is None
 
     def is_editable_by(self, user: Actor) -> bool:
         return self.author_id == user.id

@@ -18,9 +18,11 @@ Item = dict[str, Any]
 
 
 def columns(model: type[Base], names: tuple[str, ...]) -> Iterator[sa.ColumnElement[Any]]:
-    """Yield columns to select; timestamps come as the text that is sent."""
+    """Yield columns to select, in the form and order in which they are sent."""
     for name in names:
         column = getattr(model, name)
+        if name == "author_id":
+            column = column.label("author")
         if isinstance(column.type, UtcDateTime):
             column = sa.type_coerce(column, Rfc3339Text()).label(name)
         yield column
@@ -28,19 +30,17 @@ def columns(model: type[Base], names: tuple[str, ...]) -> Iterator[sa.ColumnElem
 
 AUTHOR = (User.username, User.display_name)
 
-POST_SUMMARIES = sa.select(*columns(Post, Post.SUMMARY), Post.author_id, *AUTHOR).outerjoin(
-    Post.author
-)
+POST_SUMMARIES = sa.select(*columns(Post, Post.SUMMARY), *AUTHOR).outerjoin(Post.author)
 POST_SUMMARIES_OF_AUTHOR = POST_SUMMARIES.where(Post.author_id == sa.bindparam("author"))
 POST = (
-    sa.select(*columns(Post, Post.DETAIL), Post.author_id, *AUTHOR)
+    sa.select(*columns(Post, Post.DETAIL), *AUTHOR)
     .add_columns(Post.version, sa.exists().where(Image.post_id == Post.id).label("has_images"))
     .outerjoin(Post.author)
     .where(Post.id == sa.bindparam("id"))
 )
-COMMENTS = sa.select(
-    *columns(Comment, Comment.PUBLIC), Comment.version, Comment.author_id, *AUTHOR
-).outerjoin(User, User.id == Comment.author_id)
+COMMENTS = sa.select(*columns(Comment, Comment.PUBLIC), Comment.version, *AUTHOR).outerjoin(
+    User, User.id == Comment.author_id
+)
 COMMENTS_ON_POST = COMMENTS.where(Comment.post_id == sa.bindparam("post"))
 COMMENT = COMMENTS.where(Comment.id == sa.bindparam("id"))
 IMAGES = sa.select(*columns(Image, Image.PUBLIC))
@@ -54,30 +54,16 @@ IMAGE_TYPE = sa.select(Image.media_type).where(Image.id == sa.bindparam("id"))
 
 
 def to_item(row: sa.Row[Any]) -> Item:
-    """Return a row of posts or comments with its author nested."""
-    return nest_author(row._asdict())
-
-
-def nest_author(item: Item) -> Item:
-    """Replace an author's columns by an object, or by None when the account is gone."""
-    author_id = item.pop("author_id")
-    author = {
-        "id": author_id,
-        "username": item.pop("username"),
-        "display_name": item.pop("display_name"),
-    }
-    item["author"] = author if author_id else None
+    """Return a row of posts or comments; the author is an object, or None if it is deleted."""
+    item = row._asdict()
+    username, display_name = item.pop("username"), item.pop("display_name")
+    if author_id := item["author"]:
+        item["author"] = {"id": author_id, "username": username, "display_name": display_name}
     return item
 
 
-def to_comment(row: sa.Row[Any]) -> Item:
-    comment = to_item(row)
-    comment["deleted"] = comment["content"] is None
-    return comment
-
-
 def to_listed_comment(row: sa.Row[Any]) -> Item:
-    comment = to_comment(row)
+    comment = to_item(row)
     del comment["version"]
     return comment
 
@@ -88,7 +74,7 @@ def to_user(user: User) -> Item:
 
 def to_plain(values: Mapping[str, Any], names: tuple[str, ...]) -> Item:
     """Return the columns of a row that has just been inserted as they are sent."""
-    item = {name: values.get(name) for name in names}
+    item = {"author" if name == "author_id" else name: values.get(name) for name in names}
     for name, value in item.items():
         if isinstance(value, datetime):
             item[name] = to_rfc3339(value)
@@ -112,7 +98,7 @@ def get_comment(id: str) -> Item:
     row = fetch_one(COMMENT, id=id)
     if row is None:
         raise NoSuchComment
-    return to_comment(row)
+    return to_item(row)
 
 
 def get_image(id: str) -> Item:

@@ -23,7 +23,7 @@ def timestamp_for_reply(parent_id: str | None, post_id: str) -> datetime:
     if parent_id is None:
         return now()
     parent = db.session.get(Comment, parent_id)
-    if parent is None or parent.is_deleted or parent.post_id != post_id:
+    if parent is None or parent.deleted or parent.post_id != post_id:
         raise InvalidInput.at("/parent_id", "Must be a comment on this post that is not deleted.")
     return max(now(), parent.created_at + timedelta(milliseconds=1))
 

@@ -80,7 +80,7 @@ class Problem(Schema):
 class InvalidInput(UnprocessableEntity):
     """Well-formed input that breaks rules, each of them listed in `errors`."""
 
-    description = "The input is not valid; `errors` says what is wrong and where."
+    description = "The input is not valid; errors says what and where."
 
     def __init__(self, errors: Errors) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""What requests contain and responses return, as marshmallow schemas."""
+"""Marshmallow schemas of requests and responses."""
