@@ -20,4 +20,4 @@ def base_url() -> str:
 
 def with_url(endpoint: str, item: dict[str, Any]) -> dict[str, Any]:
     """Return an item with the URL of the endpoint that serves it."""
-    return item | {"url": external_url(endpoint, id=item["id"])}
+    return {"id": item["id"], "url": external_url(endpoint, id=item["id"])} | item
