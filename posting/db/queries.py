@@ -21,11 +21,9 @@ def columns(model: type[Base], names: tuple[str, ...]) -> Iterator[sa.ColumnElem
     """Yield columns to select, in the form and order in which they are sent."""
     for name in names:
         column = getattr(model, name)
-        if name == "author_id":
-            column = column.label("author")
         if isinstance(column.type, UtcDateTime):
-            column = sa.type_coerce(column, Rfc3339Text()).label(name)
-        yield column
+            column = sa.type_coerce(column, Rfc3339Text())
+        yield column.label("author" if name == "author_id" else name)
 
 
 AUTHOR = (User.username, User.display_name)
