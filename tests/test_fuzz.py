@@ -34,11 +34,11 @@ class Service:
             client = self.sign_in("fuzzer")
             cookie = f"session={client.get_cookie('session').value}"
             environ["HTTP_COOKIE"] = environ["HTTP_COOKIE"].replace(SIGNED_IN, cookie)
-            post = client.post_titled("On engines")
+            post = client.create_post("On engines")
             owned = {
                 "posts": post["id"],
-                "comments": client.comment_on(post, "Indeed.")["id"],
-                "images": client.illustrate(post)["id"],
+                "comments": client.add_comment(post, "Indeed.")["id"],
+                "images": client.add_image(post)["id"],
                 "users": client.user["id"],
                 "sessions": client.get("/sessions").json[0]["id"],
             }

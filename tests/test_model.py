@@ -356,7 +356,7 @@ class Community(RuleBasedStateMachine):
 
     @some_posts
     @rule(session=sessions, post=posts)
-    def illustrate(self, session, post):
+    def add_image(self, session, post):
         if not session.is_alive:
             status = 401
         elif not post.is_there:

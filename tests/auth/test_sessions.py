@@ -178,11 +178,11 @@ class TestExpiry:
         assert now() - seen < timedelta(minutes=1)
 
     @pytest.mark.skipif(not POSTGRES, reason="SQLite's one writer is waited for")
-    def test_one_that_somebody_is_ending_is_not_waited_for(self, sign_in, impatient):
+    def test_one_that_somebody_is_ending_is_not_waited_for(self, sign_in, short_lock_timeout):
         """Two who sign in and each end the other's fiftieth would wait for one another."""
         for _ in range(SESSIONS_PER_USER):
             sign_in("ada")
-        with impatient.connect() as other:
+        with short_lock_timeout.connect() as other:
             other.execute(sa.delete(Session))
             sign_in("ada")
             other.rollback()
@@ -221,9 +221,9 @@ class TestExpiry:
         problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
         assert alice.get("/posts").json == []
 
-    def test_being_seen_fails_for_no_writer(self, app, alice, impatient):
+    def test_being_seen_fails_for_no_writer(self, app, alice, short_lock_timeout):
         age(app, last_seen_at=now() - timedelta(days=1))
-        with impatient.begin() as writer:
+        with short_lock_timeout.begin() as writer:
             writer.execute(sa.update(Session).values(user_agent="locked"))
             assert alice.get("/users/me").json == alice.user
 

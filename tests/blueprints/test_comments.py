@@ -8,7 +8,7 @@ import pytest
 from posting.db.types import now
 from tests.helpers.assertions import faults, next_url, problem, walk
 
-pytestmark = pytest.mark.usefixtures("stays_sound")
+pytestmark = pytest.mark.usefixtures("stays_consistent")
 UNKNOWN = "a" * 21
 
 
@@ -35,7 +35,7 @@ def delete(client, comment):
 
 @pytest.fixture
 def comment(alice, post):
-    return alice.comment_on(post, "And cloth?")
+    return alice.add_comment(post, "And cloth?")
 
 
 def test_a_comment_is_written_and_read(alice, anonymous, post):
@@ -62,8 +62,8 @@ def test_a_comment_is_written_and_read(alice, anonymous, post):
 
 def test_commenting_counts_and_is_no_edit_of_the_post(alice, bob, anonymous, post):
     tag = anonymous.get(f"/posts/{post['id']}").headers["ETag"]
-    bob.comment_on(post, "One")
-    alice.comment_on(post, "Two")
+    bob.add_comment(post, "One")
+    alice.add_comment(post, "Two")
     read = anonymous.get(f"/posts/{post['id']}", headers={"If-None-Match": tag})
     assert read.status_code == 200
     assert read.json == post | {"comment_count": 2}
@@ -74,10 +74,10 @@ def test_commenting_counts_and_is_no_edit_of_the_post(alice, bob, anonymous, pos
 
 def test_a_first_page_is_another_one_when_there_is_more(alice, anonymous, post):
     for number in range(2):
-        alice.comment_on(post, f"{number}")
+        alice.add_comment(post, f"{number}")
     url = f"{comments_of(post)}?limit=2"
     before = anonymous.get(url)
-    alice.comment_on(post, "And more.")
+    alice.add_comment(post, "And more.")
     after = anonymous.get(url, headers={"If-None-Match": before.headers["ETag"]})
     assert (after.status_code, after.json) == (200, before.json)
     assert next_url(after)
@@ -87,7 +87,7 @@ def test_replies_nest_to_any_depth(alice, bob, anonymous, post):
     parent_id = None
     for depth in range(60):
         author = (alice, bob)[depth % 2]
-        parent_id = author.comment_on(post, str(depth), parent_id=parent_id)["id"]
+        parent_id = author.add_comment(post, str(depth), parent_id=parent_id)["id"]
     rows = [row for page in walk(anonymous, comments_of(post)) for row in page]
     assert [row["content"] for row in rows] == [str(depth) for depth in range(60)]
     assert [row["parent_id"] for row in rows] == [None, *(row["id"] for row in rows[:-1])]
@@ -100,10 +100,10 @@ def test_a_parent_comes_before_its_replies_on_all_pages(alice, anonymous, post, 
     moment = now()
     behind = [moment - timedelta(seconds=second) for second in range(3)]
     monkeypatch.setattr("posting.db.models.now", lambda: random.choice(behind))
-    made = [alice.comment_on(post, "root")]
+    made = [alice.add_comment(post, "root")]
     for number in range(20):
         parent_id = random.choice(made)["id"] if number % 3 else None
-        made.append(alice.comment_on(post, str(number), parent_id=parent_id))
+        made.append(alice.add_comment(post, str(number), parent_id=parent_id))
     rows = [row for page in walk(anonymous, f"{comments_of(post)}?limit={limit}") for row in page]
     assert rows == sorted(made, key=lambda row: (row["created_at"], row["id"]))
     seen = {None}
@@ -114,7 +114,7 @@ def test_a_parent_comes_before_its_replies_on_all_pages(alice, anonymous, post, 
 
 def test_a_page_holds_fifty_unless_told(alice, anonymous, post):
     for number in range(51):
-        alice.comment_on(post, str(number))
+        alice.add_comment(post, str(number))
     first = anonymous.get(comments_of(post))
     assert len(first.json) == 50
     [last] = anonymous.get(next_url(first)).json
@@ -122,19 +122,19 @@ def test_a_page_holds_fifty_unless_told(alice, anonymous, post):
 
 
 def test_what_comes_and_goes_between_pages_repeats_and_skips_nothing(alice, anonymous, post):
-    rows = [alice.comment_on(post, str(number)) for number in range(6)]
+    rows = [alice.add_comment(post, str(number)) for number in range(6)]
     first = anonymous.get(f"{comments_of(post)}?limit=3")
     delete(alice, rows[2])
     delete(alice, rows[4])
-    new = alice.comment_on(post, "new")
+    new = alice.add_comment(post, "new")
     rest = [row for page in walk(anonymous, next_url(first)) for row in page]
     assert rest == [rows[3], rows[5], new]
 
 
 def test_a_cursor_is_good_for_the_comments_of_one_post(alice, anonymous, post):
-    other = alice.post_titled("Another")
+    other = alice.create_post("Another")
     for number in range(2):
-        alice.comment_on(post, str(number))
+        alice.add_comment(post, str(number))
     url = next_url(anonymous.get(f"{comments_of(post)}?limit=1"))
     query = url.partition("?")[2]
     assert faults(anonymous.get(f"{comments_of(other)}?{query}")) == {"cursor"}
@@ -171,12 +171,12 @@ def test_an_invalid_comment_is_refused_whole(alice, post, body, wrong):
 
 def test_the_longest_comment_is_kept_as_sent(alice, post):
     content = "ß" * 9_998 + " \n"
-    assert alice.comment_on(post, content)["content"] == content
+    assert alice.add_comment(post, content)["content"] == content
 
 
 def test_a_parent_must_be_a_live_comment_of_the_same_post(alice, bob, post, comment):
-    elsewhere = alice.comment_on(alice.post_titled("Another"), "Elsewhere")
-    bob.comment_on(post, "A reply", parent_id=comment["id"])
+    elsewhere = alice.add_comment(alice.create_post("Another"), "Elsewhere")
+    bob.add_comment(post, "A reply", parent_id=comment["id"])
     delete(alice, comment)
     for parent in (elsewhere, comment):
         body = {"content": "x", "parent_id": parent["id"]}
@@ -243,7 +243,7 @@ class TestDeleting:
         assert count(anonymous, post) == 0
 
     def test_one_with_replies_leaves_its_place(self, alice, bob, anonymous, post, comment):
-        reply = bob.comment_on(post, "A reply", parent_id=comment["id"])
+        reply = bob.add_comment(post, "A reply", parent_id=comment["id"])
         tag = anonymous.get(path(comment)).headers["ETag"]
         delete(alice, comment)
 
@@ -254,7 +254,7 @@ class TestDeleting:
         assert count(anonymous, post) == 1
 
     def test_a_place_is_not_edited_nor_deleted(self, alice, bob, moderator, post, comment):
-        bob.comment_on(post, "A reply", parent_id=comment["id"])
+        bob.add_comment(post, "A reply", parent_id=comment["id"])
         delete(alice, comment)
         for client in (alice, bob, moderator):
             problem(client.patch(path(comment), json={"content": "x"}), 404)
@@ -262,7 +262,7 @@ class TestDeleting:
         assert count(alice, post) == 1
 
     def test_a_place_goes_with_its_last_reply(self, alice, bob, anonymous, post, comment):
-        replies = [bob.comment_on(post, "Reply", parent_id=comment["id"]) for _ in range(2)]
+        replies = [bob.add_comment(post, "Reply", parent_id=comment["id"]) for _ in range(2)]
         delete(alice, comment)
         delete(bob, replies[0])
         assert [row["id"] for row in listed(anonymous, post)] == [comment["id"], replies[1]["id"]]
@@ -275,8 +275,8 @@ class TestDeleting:
     ):
         chain = [comment]
         for _ in range(30):
-            chain.append(bob.comment_on(post, "Deeper", parent_id=chain[-1]["id"]))
-        other = bob.comment_on(post, "Beside", parent_id=chain[10]["id"])
+            chain.append(bob.add_comment(post, "Deeper", parent_id=chain[-1]["id"]))
+        other = bob.add_comment(post, "Beside", parent_id=chain[10]["id"])
         *above, last = chain
         for row in reversed(above) if deepest_first else above:
             delete(alice if row is comment else bob, row)
@@ -291,9 +291,9 @@ class TestDeleting:
         assert listed(alice, post) == []
 
     def test_a_live_comment_ends_the_chain(self, alice, bob, anonymous, post, comment):
-        middle = bob.comment_on(post, "Stays", parent_id=comment["id"])
-        below = alice.comment_on(post, "Goes", parent_id=middle["id"])
-        leaf = alice.comment_on(post, "Leaf", parent_id=below["id"])
+        middle = bob.add_comment(post, "Stays", parent_id=comment["id"])
+        below = alice.add_comment(post, "Goes", parent_id=middle["id"])
+        leaf = alice.add_comment(post, "Leaf", parent_id=below["id"])
         for row in (comment, below, leaf):
             delete(alice, row)
         assert [row["deleted"] for row in listed(anonymous, post)] == [True, False]
@@ -304,8 +304,8 @@ class TestDeleting:
         assert count(bob, post) == 0
 
     def test_comments_go_with_their_post(self, alice, bob, anonymous, post, comment):
-        reply = bob.comment_on(post, "A reply", parent_id=comment["id"])
-        bob.comment_on(post, "Deeper", parent_id=reply["id"])
+        reply = bob.add_comment(post, "A reply", parent_id=comment["id"])
+        bob.add_comment(post, "Deeper", parent_id=reply["id"])
         delete(bob, reply)
         assert alice.delete(f"/posts/{post['id']}").status_code == 204
         problem(anonymous.get(comments_of(post)), 404)
@@ -317,7 +317,7 @@ class TestAccountsThatGo:
     @pytest.fixture
     def talk(self, alice, bob):
         """Bob's post, on which Alice and Bob talk: a > b > c, a > d, e, f > g, of whom?"""
-        post = bob.post_titled("Bob's")
+        post = bob.create_post("Bob's")
         made = {}
         for name, author, parent in (
             ("a", alice, None),
@@ -329,7 +329,7 @@ class TestAccountsThatGo:
             ("g", alice, "f"),
         ):
             parent_id = made[parent]["id"] if parent else None
-            made[name] = author.comment_on(post, name, parent_id=parent_id)
+            made[name] = author.add_comment(post, name, parent_id=parent_id)
         return post
 
     def leave(self, client, content):
@@ -360,9 +360,9 @@ class TestAccountsThatGo:
 
     def test_a_place_of_ones_own_goes_too(self, alice, bob, anonymous, post):
         """Places left earlier, by whoever, go when all that is under them goes."""
-        root = bob.comment_on(post, "root")
-        below = alice.comment_on(post, "below", parent_id=root["id"])
-        alice.comment_on(post, "leaf", parent_id=below["id"])
+        root = bob.add_comment(post, "root")
+        below = alice.add_comment(post, "below", parent_id=root["id"])
+        alice.add_comment(post, "leaf", parent_id=below["id"])
         delete(bob, root)
         delete(alice, below)
         self.leave(alice, "keep")

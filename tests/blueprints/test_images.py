@@ -16,7 +16,7 @@ from posting.http.etags import if_none_match
 from tests.helpers import pictures
 from tests.helpers.assertions import faults, problem
 
-pytestmark = pytest.mark.usefixtures("stays_sound")
+pytestmark = pytest.mark.usefixtures("stays_consistent")
 UNKNOWN = "a" * 21
 
 
@@ -40,7 +40,7 @@ def stored(app):
 
 @pytest.fixture
 def image(alice, post):
-    return alice.illustrate(post, alt="A loom")
+    return alice.add_image(post, alt="A loom")
 
 
 def test_an_image_is_added_and_handed_out(alice, anonymous, post):
@@ -89,7 +89,7 @@ def test_a_tag_may_end_as_if_a_proxy_had_compressed_it(app):
 
 
 def test_a_post_shows_its_images_and_lists_do_not(alice, anonymous, post):
-    shown = [alice.illustrate(post, alt=str(number)) for number in range(3)]
+    shown = [alice.add_image(post, alt=str(number)) for number in range(3)]
     assert anonymous.get(f"/posts/{post['id']}").json == post | {"images": shown}
     edited = alice.patch(f"/posts/{post['id']}", json={"title": "On looms"}).json
     assert edited["images"] == shown
@@ -99,7 +99,7 @@ def test_a_post_shows_its_images_and_lists_do_not(alice, anonymous, post):
 def test_images_change_what_a_reader_has_but_not_what_an_author_edits(alice, post):
     path = f"/posts/{post['id']}"
     tag = alice.get(path).headers["ETag"]
-    alice.illustrate(post)
+    alice.add_image(post)
     assert alice.get(path, headers={"If-None-Match": tag}).status_code == 200
     edit = alice.patch(path, json={"title": "x"}, headers={"If-Match": tag})
     assert edit.status_code == 200
@@ -114,11 +114,11 @@ def test_only_the_author_of_the_post_adds_images(app, bob, moderator, post):
 
 def test_ten_images_fit_a_post(app, alice, post):
     for _ in range(10):
-        last = alice.illustrate(post)
+        last = alice.add_image(post)
     assert faults(alice.post(images_of(post), data=form())) == {"/file"}
     assert stored(app) == [10, 10]
     alice.delete(path(last))
-    alice.illustrate(post)
+    alice.add_image(post)
 
 
 class TestForms:

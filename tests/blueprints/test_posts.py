@@ -40,7 +40,7 @@ def test_the_list_is_brief(anonymous, post):
     [("x" * 200, "y" * 100_000), (" padded ", "  kept\r\n\ttoo  "), ("日本語" * 66, "é")],
 )
 def test_text_is_kept_as_sent(alice, anonymous, title, content):
-    post = alice.post_titled(title, content=content)
+    post = alice.create_post(title, content=content)
     assert post["title"] == title
     assert anonymous.get(path(post)).json["content"] == content
 
@@ -80,7 +80,7 @@ def test_what_shows_nothing_is_blank(alice, post, text):
         assert answer["errors"] == [{"detail": "Must not be blank.", "pointer": f"/{name}"}]
     answer = problem(alice.post(f"{path(post)}/comments", json={"content": text}), 422)
     assert answer["errors"] == [{"detail": "Must not be blank.", "pointer": "/content"}]
-    assert alice.post_titled(f"{text}x{text}")["title"] == f"{text}x{text}"
+    assert alice.create_post(f"{text}x{text}")["title"] == f"{text}x{text}"
 
 
 def test_empty_text_has_one_error(alice):

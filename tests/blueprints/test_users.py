@@ -184,7 +184,7 @@ class TestDelete:
         assert not may_sign_in(anonymous, "alice", PASSWORD)
 
     def test_posts_are_deleted_when_asked(self, alice, bob, anonymous, post):
-        kept = bob.post_titled("Bob's")
+        kept = bob.create_post("Bob's")
         assert alice.delete(path(alice) + "?content=delete").status_code == 204
         problem(anonymous.get(f"/posts/{post['id']}"), 404)
         assert [post["id"] for post in anonymous.get("/posts").json] == [kept["id"]]
@@ -224,16 +224,16 @@ class TestDeleteMuch:
     def chance(self, request):
         return random.Random(request.param)
 
-    @pytest.mark.usefixtures("stays_sound")
+    @pytest.mark.usefixtures("stays_consistent")
     @pytest.mark.parametrize("content", ["keep", "delete"])
     def test_it_all_goes(self, alice, bob, between_steps, content, chance):
-        posts = [chance.choice([alice, bob]).post_titled("x") for _ in range(8)]
+        posts = [chance.choice([alice, bob]).create_post("x") for _ in range(8)]
         comments = {post["id"]: [None] for post in posts}
         for number in range(60):
             post = chance.choice(posts)
             parent = chance.choice(comments[post["id"]][-3:])
             client = chance.choice([alice, alice, bob])
-            said = client.comment_on(post, str(number), parent_id=parent)
+            said = client.add_comment(post, str(number), parent_id=parent)
             comments[post["id"]].append(said["id"])
         answers = []
         between_steps(lambda: answers.append(bob.patch(path(bob), json={"bio": "x"}).status_code))
@@ -261,9 +261,9 @@ class TestDeleteMuch:
             assert {comment["author"]["username"] for comment in live} == {"bob"}
 
     def test_one_that_was_cut_off_is_sent_again(self, alice, anonymous, between_steps):
-        post = alice.post_titled("x")
+        post = alice.create_post("x")
         for _ in range(10):
-            alice.comment_on(post, "x")
+            alice.add_comment(post, "x")
 
         def fail():
             raise sa.exc.OperationalError("", {}, Exception("away"))

@@ -66,7 +66,7 @@ class TestSignUp:
 
 class TestLog:
     def test_it_holds_what_moderators_delete_of_others(self, acts, alice, moderator, post):
-        comment, image = alice.comment_on(post, "Indeed."), alice.illustrate(post)
+        comment, image = alice.add_comment(post, "Indeed."), alice.add_image(post)
         for path in (
             f"/comments/{comment['id']}",
             f"/images/{image['id']}",
@@ -81,7 +81,7 @@ class TestLog:
         assert acts("--limit", "1") == [f"morgan deleted post {post['id']} of alice"]
 
     def test_it_does_not_hold_what_one_deletes_oneself(self, acts, alice, moderator, post):
-        own = moderator.post_titled("On mills")
+        own = moderator.create_post("On mills")
         moderator.delete(f"/posts/{own['id']}")
         alice.delete(f"/posts/{post['id']}")
         assert acts() == []

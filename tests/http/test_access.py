@@ -88,8 +88,8 @@ def url_of(alice, post):
     def url_of(path):
         return path.format(
             post=post["id"],
-            comment=alice.comment_on(post, "A comment")["id"],
-            image=alice.illustrate(post)["id"],
+            comment=alice.add_comment(post, "A comment")["id"],
+            image=alice.add_image(post)["id"],
             user=alice.user["id"],
             session=alice.get("/sessions").json[0]["id"],
             file="docs.js" if path.startswith("/static") else "swagger-ui.css",

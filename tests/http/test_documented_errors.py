@@ -20,8 +20,8 @@ def owned(alice, post):
     """The ids of Alice's objects, by the names that test_access gives paths."""
     return {
         "post": post["id"],
-        "comment": alice.comment_on(post, "A comment")["id"],
-        "image": alice.illustrate(post)["id"],
+        "comment": alice.add_comment(post, "A comment")["id"],
+        "image": alice.add_image(post)["id"],
         "user": alice.user["id"],
         "session": alice.get("/sessions").json[0]["id"],
     }
@@ -163,7 +163,7 @@ def test_429(documented, make_app, sign_in):
     names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES")
     limits = {f"LIMIT_{name}": "1/hour" for name in names}
     alice = sign_in("alice")
-    post = alice.post_titled("On engines")
+    post = alice.create_post("On engines")
     client = make_app(RATE_LIMITS="on", **limits).test_client()
     client.set_cookie("session", alice.get_cookie("session").value)
     operations = dict(documented(429, client))

@@ -86,7 +86,7 @@ def test_the_same_key_for_something_else_is_refused(send, made):
 
 
 def test_the_same_body_elsewhere_is_something_else(alice, send, made, kind):
-    other = alice.post_titled("Another")
+    other = alice.create_post("Another")
     if kind != "posts":
         send()
         assert faults(send(post=other)) == {"Idempotency-Key"}
@@ -95,7 +95,7 @@ def test_the_same_body_elsewhere_is_something_else(alice, send, made, kind):
 
 def test_keys_are_each_users_own(alice, sign_in, kind, made):
     for client in (alice, sign_in("zoe")):
-        own = client.post_titled("Own")
+        own = client.create_post("Own")
         bodies = {
             "posts": ("/posts", {"json": {"title": "x", "content": "y"}}),
             "comments": (f"/posts/{own['id']}/comments", {"json": {"content": "x"}}),
@@ -259,7 +259,7 @@ def test_one_that_was_faster_is_answered_for(send, made, overtaken):
 
 def test_so_it_is_where_nothing_more_can_be_made(alice, post, overtaken):
     for _ in range(IMAGES_PER_POST - 1):
-        alice.illustrate(post)
+        alice.add_image(post)
 
     def add_the_last():
         form = {"file": (BytesIO(pictures.png()), "a.png")}
@@ -269,8 +269,8 @@ def test_so_it_is_where_nothing_more_can_be_made(alice, post, overtaken):
 
 
 @pytest.mark.skipif(not POSTGRES, reason="SQLite's one writer is waited for")
-def test_one_that_is_still_under_way_is_told(alice, send, made, impatient):
-    with impatient.connect() as other:
+def test_one_that_is_still_under_way_is_told(alice, send, made, short_lock_timeout):
+    with short_lock_timeout.connect() as other:
         row = {
             "user_id": alice.user["id"],
             "key": KEY,

@@ -156,10 +156,10 @@ def test_answers_follow_their_schemas(alice, post, document):
 
     check("/posts", "get", 200, alice.get("/posts").json)
     check("/posts/{id}", "get", 200, alice.get(f"/posts/{post['id']}").json)
-    comment = alice.comment_on(post, "Indeed.")
-    alice.comment_on(post, "And more.", parent_id=comment["id"])
+    comment = alice.add_comment(post, "Indeed.")
+    alice.add_comment(post, "And more.", parent_id=comment["id"])
     alice.delete(f"/comments/{comment['id']}")
-    image = alice.illustrate(post, alt="An engine")
+    image = alice.add_image(post, alt="An engine")
     check("/posts/{id}", "get", 200, alice.get(f"/posts/{post['id']}").json)
     check("/posts/{id}/comments", "get", 200, alice.get(f"/posts/{post['id']}/comments").json)
     check("/posts/{id}/comments", "post", 201, comment)

@@ -61,7 +61,7 @@ def test_a_page_holds_twenty_unless_told(fill, anonymous):
 def test_rows_that_come_and_go_between_pages_repeat_and_skip_nothing(fill, alice, anonymous):
     rows = fill(10)
     first = anonymous.get("/posts?limit=4")
-    alice.post_titled("Came between")
+    alice.create_post("Came between")
     own = [row for row in rows if row["author_id"] == alice.user["id"]]
     last_seen = first.json[-1]["id"]
     gone = {own[0]["id"], own[-1]["id"]}
@@ -172,7 +172,7 @@ def test_a_cursor_may_hold_any_date(fill, anonymous, milliseconds, count):
 def test_a_cursor_of_another_list_is_422(fill, alice, anonymous):
     [post, other] = fill(2)
     for _ in range(2):
-        alice.comment_on(post, "Indeed.")
+        alice.add_comment(post, "Indeed.")
     posts, comments = (
         parse_qs(urlsplit(next_url(anonymous.get(f"{path}?limit=1"))).query)["cursor"][0]
         for path in ("/posts", f"/posts/{post['id']}/comments")
