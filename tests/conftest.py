@@ -143,7 +143,6 @@ def empty_url(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def posting_database_url(database_url: str) -> str:
-    upgrade(database_url)
     return database_url
 
 
