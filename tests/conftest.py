@@ -276,3 +276,16 @@ def moderator(posting_moderator: Client) -> Client:
 def post(alice: Client) -> dict[str, Any]:
     """A post by Alice."""
     return alice.create_post("On engines")
+
+
+@pytest.fixture
+def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
+    """Return a function that returns the id of Alice's post, comment, image, user or session."""
+    ids: dict[str, Callable[[], str]] = {
+        "post": lambda: post["id"],
+        "comment": lambda: alice.add_comment(post, "A comment")["id"],
+        "image": lambda: alice.add_image(post)["id"],
+        "user": lambda: alice.user["id"],
+        "session": lambda: alice.get("/sessions").json[0]["id"],
+    }
+    return lambda kind: ids[kind]()
