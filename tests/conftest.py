@@ -73,7 +73,6 @@ class Client(testbed.Client):
         """Return another client with the same session cookie, of this app or another."""
         client: Client = (app or self.application).test_client()
         client.set_cookie("session", self.session_token or "")
-        client.user = self.user
         return client
 
     def create_post(self, title: str, **fields: Any) -> dict[str, Any]:
