@@ -1,4 +1,8 @@
-"""One app a process, on the engine of TEST_DATABASE_URL and emptied for each test; the cast."""
+"""Fixtures shared by all tests.
+
+A test process has one app and one database, which is emptied before each test. Tests run on SQLite,
+or on the Postgres server of TEST_DATABASE_URL.
+"""
 
 import os
 import secrets
@@ -7,9 +11,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 import pytest
@@ -18,55 +25,70 @@ from flask import Flask
 
 from posting import create_app, testbed
 from posting.db.engine import db
+from posting.domain import imaging
 from posting.http.response_cache import CommitWatch
-from tests.helpers import pictures
-from tests.helpers.archives import example_archive
+from tests.helpers import ROOT, pictures
 from tests.helpers.assertions import sound
 
 pytest_plugins = ["pytester", "posting.testing"]
 
 POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
 PASSWORD = testbed.PASSWORD
-os.environ["FLASK_SKIP_DOTENV"] = "1"  # servers and commands of tests have settings of their own
+MEMORY_FOLDER = Path("/dev/shm")
+os.environ["FLASK_SKIP_DOTENV"] = "1"  # tests do not use the settings of a developer's .env
+# The image codec takes a process and about 50 ms a time. Tests of something else use this one.
+cached_reencode = cache(imaging.reencode)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--figures", action="store_true", help="print what tests have measured")
+    parser.addoption("--figures", action="store_true", help="print the measurements of tests")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print a table of figures, with how many seconds each test took."""
+    """Print the measurements of each test and its duration."""
     if not config.getoption("--figures"):
         return
     reports = [report for kind in terminalreporter.stats.values() for report in kind]
     reports = [report for report in reports if isinstance(report, pytest.TestReport)]
-    lasted = {report.nodeid: report.duration for report in reports if report.when == "call"}
+    durations = {report.nodeid: report.duration for report in reports if report.when == "call"}
     engine = "Postgres" if POSTGRES else "SQLite"
     terminalreporter.section(f"figures on {engine}, {os.cpu_count()} cores")
     for report in sorted(reports, key=lambda report: report.nodeid):
         for name, figure in report.user_properties if report.when == "teardown" else ():
             if name == "figure":
                 test = report.nodeid.removeprefix("tests/")
-                terminalreporter.line(f"{lasted[report.nodeid]:6.1f} s  {test}\n          {figure}")
+                duration = durations[report.nodeid]
+                terminalreporter.line(f"{duration:6.1f} s  {test}\n          {figure}")
 
 
 class Client(testbed.Client):
-    """A client with shorthands for what tests write."""
+    """A test client with shorthands for common requests."""
 
-    def post_titled(self, title: str, **fields: Any) -> dict[str, Any]:
+    @property
+    def session_token(self) -> str | None:
+        cookie = self.get_cookie("session")
+        return cookie and cookie.value
+
+    def copy(self, app: Flask | None = None) -> "Client":
+        """Return another client with the same session cookie, of this app or another."""
+        client: Client = (app or self.application).test_client()
+        client.set_cookie("session", self.session_token or "")
+        return client
+
+    def create_post(self, title: str, **fields: Any) -> dict[str, Any]:
         response = self.post("/posts", json={"title": title, "content": "Some text."} | fields)
         assert response.status_code == 201, response.text
         return response.json
 
-    def illustrate(self, post: dict[str, Any], data: bytes = b"", **fields: Any) -> dict[str, Any]:
-        """Add an image to a post."""
+    def add_image(self, post: dict[str, Any], data: bytes = b"", **fields: Any) -> dict[str, Any]:
         form = {"file": (BytesIO(data or pictures.png()), "picture")} | fields
-        response = self.post(f"/posts/{post['id']}/images", data=form)
+        with patch.object(imaging, "reencode", cached_reencode):
+            response = self.post(f"/posts/{post['id']}/images", data=form)
         assert response.status_code == 201, response.text
         return response.json
 
-    def comment_on(self, post: dict[str, Any], content: str, **fields: Any) -> dict[str, Any]:
-        """Comment on a post, or reply: `parent_id=` says to what."""
+    def add_comment(self, post: dict[str, Any], content: str, **fields: Any) -> dict[str, Any]:
+        """Comment on a post, or reply to the comment with the id `parent_id`."""
         path = f"/posts/{post['id']}/comments"
         response = self.post(path, json={"content": content} | fields)
         assert response.status_code == 201, response.text
@@ -90,44 +112,44 @@ def empty_database(folder: Path) -> Iterator[str]:
 
 @pytest.fixture
 def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
-    """Tell what a test has measured, for `--figures` to print."""
+    """Return a function that records a measurement, which `--figures` prints."""
     return lambda text: record_property("figure", text)
 
 
 @pytest.fixture
-def answers(figure: Callable[[str], None]) -> Iterator[Counter[Any]]:
-    """Count answers by their status; the counts are a figure."""
-    counted: Counter[Any] = Counter()
-    yield counted
-    parts = (f"{count:,} times {status}" for status, count in sorted(counted.items()))
-    figure(f"{counted.total():,} answers: {', '.join(parts)}")
+def status_counts(figure: Callable[[str], None]) -> Iterator[Counter[Any]]:
+    """A counter of response statuses, whose counts `--figures` prints."""
+    counts: Counter[Any] = Counter()
+    yield counts
+    parts = (f"{count:,} times {status}" for status, count in sorted(counts.items()))
+    figure(f"{counts.total():,} responses: {', '.join(parts)}")
 
 
 @pytest.fixture(scope="session")
-def database_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a database of this process's own."""
-    with empty_database(tmp_path_factory.mktemp("database")) as url:
+def database_url() -> Iterator[str]:
+    """The URL of the database of this test process; SQLite's is in memory, to save disk writes."""
+    folder = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
+    with TemporaryDirectory(dir=folder) as path, empty_database(Path(path)) as url:
         yield url
 
 
 @pytest.fixture
 def empty_url(tmp_path: Path) -> Iterator[str]:
-    """The URL of a database of this test's own, without any tables."""
+    """The URL of a new database without tables, for one test."""
     with empty_database(tmp_path) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def posting_database_url(database_url: str) -> str:
-    upgrade(database_url)
     return database_url
 
 
 def upgrade(database_url: str) -> None:
-    """Run `flask db upgrade`, as an operator would."""
+    """Run `flask db upgrade` in a process, as an operator does."""
     subprocess.run(
         [sys.executable, "-m", "flask", "--app", "posting", "db", "upgrade"],
-        cwd=Path(__file__).parent.parent,
+        cwd=ROOT,
         env=os.environ | {"POSTING_DATABASE_URL": database_url},
         check=True,
         capture_output=True,
@@ -136,7 +158,7 @@ def upgrade(database_url: str) -> None:
 
 @pytest.fixture
 def posting_app(posting_app: Flask) -> Flask:
-    """The plugin's app, with clients of ours."""
+    """The app of the plugin, with the test client of this file."""
     posting_app.test_client_class = Client
     return posting_app
 
@@ -148,37 +170,36 @@ def app(posting_app: Flask) -> Flask:
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The SQL statements sent since the list was last cleared; no answer is kept meanwhile."""
+    """The SQL statements sent so far. The response cache is off."""
     monkeypatch.setattr(CommitWatch, "version", lambda _: None)
     sent: list[str] = []
 
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    def append(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         sent.append(statement)
 
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    sa.event.listen(sa.Engine, "before_cursor_execute", append)
     yield sent
-    sa.event.remove(sa.Engine, "before_cursor_execute", note)
+    sa.event.remove(sa.Engine, "before_cursor_execute", append)
 
 
 @pytest.fixture
-def impatient(app: Flask) -> Iterator[sa.Engine]:
-    """The app's engine, whose connections wait for a lock only a moment."""
-    wait = "SET lock_timeout = 100" if POSTGRES else "PRAGMA busy_timeout=100"
+def short_lock_timeout(app: Flask) -> Iterator[sa.Engine]:
+    """The app's engine, with connections that wait 0.1 seconds for a lock."""
 
-    def hurry(connection: Any, *_: Any) -> None:
-        connection.execute(wait)
+    def set_timeout(connection: Any, *_: Any) -> None:
+        connection.execute("SET lock_timeout = 100" if POSTGRES else "PRAGMA busy_timeout=100")
 
     with app.app_context():
         engine = db.engine
-    sa.event.listen(engine, "checkout", hurry)
+    sa.event.listen(engine, "checkout", set_timeout)
     yield engine
-    sa.event.remove(engine, "checkout", hurry)
+    sa.event.remove(engine, "checkout", set_timeout)
     engine.dispose()
 
 
 @pytest.fixture
-def stays_sound(app: Flask) -> Iterator[None]:
-    """Assert at the end that the database holds no orphan and no wrong count."""
+def stays_consistent(app: Flask) -> Iterator[None]:
+    """Check after the test that the database has no orphans and no wrong counts."""
     yield
     with app.app_context(), db.engine.connect() as connection:
         sound(connection)
@@ -186,36 +207,36 @@ def stays_sound(app: Flask) -> Iterator[None]:
 
 @pytest.fixture
 def make_app(app: Flask, database_url: str) -> Iterator[Callable[..., Flask]]:
-    """Make further apps on the same database, with other settings."""
-    made: list[Flask] = []
+    """Return a function that creates another app on the same database, with other settings."""
+    apps: list[Flask] = []
 
     def make(**settings: Any) -> Flask:
         other = create_app({"TESTING": True, "DATABASE_URL": database_url} | settings)
         other.test_client_class = Client
-        made.append(other)
+        apps.append(other)
         return other
 
     yield make
-    for other in made:
+    for other in apps:
         with other.app_context():
             db.engine.dispose()
 
 
 @pytest.fixture
 def empty_app(make_app: Callable[..., Flask], tmp_path: Path) -> Flask:
-    """An app on an empty SQLite database of its own."""
+    """Another app, on an empty SQLite database."""
     return make_app(DATABASE_URL=f"sqlite:///{tmp_path / 'other.db'}")
 
 
 @pytest.fixture
-def small() -> list[Any]:
-    """The lines of the small archive that docs/archive.md shows."""
-    return example_archive()
+def cached_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Process each distinct image only once in a test run."""
+    monkeypatch.setattr(imaging, "reencode", cached_reencode)
 
 
 @pytest.fixture
 def flask(app: Flask) -> Callable[..., tuple[int, str]]:
-    """Run a `flask` command; return its exit code and what it says, or what is wrong."""
+    """Return a function that runs a `flask` command and returns its exit code and output."""
 
     def flask(*arguments: str, input: str | None = None, on: Flask = app) -> tuple[int, str]:
         result = on.test_cli_runner().invoke(args=arguments, input=input)
@@ -252,5 +273,18 @@ def moderator(posting_moderator: Client) -> Client:
 
 @pytest.fixture
 def post(alice: Client) -> dict[str, Any]:
-    """A post of Alice's."""
-    return alice.post_titled("On engines")
+    """A post by Alice."""
+    return alice.create_post("On engines")
+
+
+@pytest.fixture
+def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
+    """Return a function that returns the id of Alice's post, comment, image, user or session."""
+    ids: dict[str, Callable[[], str]] = {
+        "post": lambda: post["id"],
+        "comment": lambda: alice.add_comment(post, "A comment")["id"],
+        "image": lambda: alice.add_image(post)["id"],
+        "user": lambda: alice.user["id"],
+        "session": lambda: alice.get("/sessions").json[0]["id"],
+    }
+    return lambda kind: ids[kind]()

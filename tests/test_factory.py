@@ -1,4 +1,4 @@
-"""The order of hooks: exchanging two that depend on it breaks a response."""
+"""The order of the hooks: swapping two that depend on it changes a response."""
 
 import pytest
 
@@ -11,25 +11,24 @@ URL = "https://posting.example"
 
 def probe(client, caplog):
     """Return the observable results of a few requests, or the error that they raise."""
-    found = {}
+    results = {}
     try:
-        first = client.get("/healthz", headers={"If-None-Match": "*"})
-        found["conditional"] = first.status_code, "ETag" in first.headers
-        found["logged"] = "status=304" in caplog.messages[-1]
-        listed = client.get("/posts", headers={"If-None-Match": "*"})
-        found["listed"] = listed.status_code
+        health = client.get("/healthz", headers={"If-None-Match": "*"})
+        results["conditional"] = health.status_code, "ETag" in health.headers
+        results["logged"] = "status=304" in caplog.messages[-1]
+        results["listed"] = client.get("/posts", headers={"If-None-Match": "*"}).status_code
         cache = client.application.extensions[response_cache.EXTENSION]
-        found["kept"] = "/posts" in str(vars(cache))
+        results["cached"] = "/posts" in str(vars(cache))
         hostile = {"Host": "other.example", "Sec-Fetch-Site": "cross-site"}
-        found["hostile"] = client.post("/signin", headers=hostile).status_code
+        results["hostile"] = client.post("/signin", headers=hostile).status_code
     except Exception as error:
         return error
-    return found
+    return results
 
 
 @pytest.fixture
 def results(make_app, tmp_path, monkeypatch, caplog):
-    """Return a function that probes an app with given hooks."""
+    """Return a function that creates an app with the given hooks and probes it."""
 
     def results(before=factory.BEFORE_REQUEST, after=factory.AFTER_REQUEST):
         monkeypatch.setattr(factory, "BEFORE_REQUEST", before)
@@ -44,17 +43,17 @@ def results(make_app, tmp_path, monkeypatch, caplog):
     return results
 
 
-def exchanged(hooks, one, other):
-    swap = {one: other, other: one}
-    return tuple(swap.get(hook, hook) for hook in hooks)
+def swapped(hooks, one, other):
+    replacement = {one: other, other: one}
+    return tuple(replacement.get(hook, hook) for hook in hooks)
 
 
-def test_hooks_in_their_order(results):
+def test_the_hooks_in_their_order_work(results):
     assert results() == {
         "conditional": (304, True),
         "logged": True,
         "listed": 304,
-        "kept": True,
+        "cached": True,
         "hostile": 400,
     }
 
@@ -66,8 +65,8 @@ def test_hooks_in_their_order(results):
         (proxy.refuse_other_hosts, csrf.refuse_cross_site_writes),
     ],
 )
-def test_the_order_of_checks_matters(results, one, other):
-    assert results() != results(before=exchanged(factory.BEFORE_REQUEST, one, other))
+def test_swapping_two_hooks_before_the_request_changes_a_response(results, one, other):
+    assert results() != results(before=swapped(factory.BEFORE_REQUEST, one, other))
 
 
 @pytest.mark.parametrize(
@@ -78,5 +77,5 @@ def test_the_order_of_checks_matters(results, one, other):
         (etags.make_conditional, access_log.record),
     ],
 )
-def test_the_order_of_finishing_matters(results, one, other):
-    assert results() != results(after=exchanged(factory.AFTER_REQUEST, one, other))
+def test_swapping_two_hooks_after_the_request_changes_a_response(results, one, other):
+    assert results() != results(after=swapped(factory.AFTER_REQUEST, one, other))

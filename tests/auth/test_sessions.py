@@ -1,8 +1,7 @@
-"""Signing in and out, and what a session is."""
+"""Sign-in, sign-out, and the lifetime of sessions."""
 
 import hashlib
 from datetime import timedelta
-from time import sleep
 
 import pytest
 import sqlalchemy as sa
@@ -16,51 +15,72 @@ from tests.conftest import PASSWORD, POSTGRES
 from tests.helpers.assertions import faults, problem
 
 CREDENTIALS = {"username": "alice", "password": PASSWORD}
+POST = {"title": "a", "content": "b"}
 
 
-def token(client, name="session"):
-    cookie = client.get_cookie(name)
-    return cookie and cookie.value
-
-
-def with_token(app, value):
-    """Return a client that presents `value`, as one who copied the cookie would."""
+def client_with_token(app, token):
     client = app.test_client()
-    client.set_cookie("session", value)
+    client.set_cookie("session", token)
     return client
 
 
-def age(app, **moments):
+def set_timestamps(app, **timestamps):
     with app.app_context():
-        db.session.execute(sa.update(Session).values(**moments))
+        db.session.execute(sa.update(Session).values(**timestamps))
         db.session.commit()
 
 
+def last_seen_at(app):
+    with app.app_context():
+        return db.session.scalar(sa.select(Session.last_seen_at))
+
+
+def delete_sessions(*_):
+    with db.engine.begin() as connection:
+        connection.execute(sa.delete(Session))
+
+
+@pytest.fixture
+def sign_in_often(app, alice):
+    """Return a function that starts sessions for Alice and returns the client of the last one."""
+
+    def sign_in_often(count):
+        for _ in range(count):
+            client = app.test_client()
+            assert client.post("/signin", json=CREDENTIALS).status_code == 200
+        return client
+
+    return sign_in_often
+
+
 class TestSignIn:
-    def test_it_answers_the_user_and_a_cookie(self, alice, anonymous):
-        answer = anonymous.post("/signin", json=CREDENTIALS | {"username": "ALICE"})
-        assert (answer.status_code, answer.json) == (200, alice.user)
-        cookie = answer.headers["Set-Cookie"]
+    def test_it_returns_the_user_and_sets_a_cookie(self, alice, anonymous):
+        response = anonymous.post("/signin", json=CREDENTIALS | {"username": "ALICE"})
+        assert (response.status_code, response.json) == (200, alice.user)
+        cookie = response.headers["Set-Cookie"]
         for attribute in ("session=", "HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=7776000"):
             assert attribute in cookie
         assert "Secure" not in cookie
         assert "Domain" not in cookie
 
-    def test_https_makes_the_cookie_secure_and_bound_to_the_host(self, alice, make_app):
+    def test_behind_https_the_cookie_is_secure_and_bound_to_the_host(self, alice, make_app):
         client = make_app(PUBLIC_URL="https://example.org").test_client()
-        answer = client.post("/signin", json=CREDENTIALS, base_url="https://example.org")
-        cookie = answer.headers["Set-Cookie"]
+        response = client.post("/signin", json=CREDENTIALS, base_url="https://example.org")
+        cookie = response.headers["Set-Cookie"]
         assert cookie.startswith("__Host-session=")
         assert "; Secure;" in cookie
         assert "Path=/" in cookie
         assert "Domain" not in cookie
         assert client.get("/users/me", base_url="https://example.org").json == alice.user
 
-    def test_https_is_never_inferred_from_the_request(self, alice, anonymous):
-        answer = anonymous.post("/signin", json=CREDENTIALS, headers={"X-Forwarded-Proto": "https"})
-        assert answer.headers["Set-Cookie"].startswith("session=")
+    @pytest.mark.usefixtures("alice")
+    def test_https_is_not_inferred_from_the_request(self, anonymous):
+        headers = {"X-Forwarded-Proto": "https"}
+        response = anonymous.post("/signin", json=CREDENTIALS, headers=headers)
+        assert response.headers["Set-Cookie"].startswith("session=")
 
-    def test_unknown_user_and_wrong_password_are_told_alike(self, alice, anonymous):
+    @pytest.mark.usefixtures("alice")
+    def test_an_unknown_user_and_a_wrong_password_get_the_same_response(self, anonymous):
         headers = {"X-Request-ID": "same"}
         wrong, unknown = (
             anonymous.post("/signin", json=CREDENTIALS | change, headers=headers)
@@ -70,17 +90,17 @@ class TestSignIn:
         assert wrong.headers["WWW-Authenticate"] == "Cookie"
         assert (wrong.data, dict(wrong.headers)) == (unknown.data, dict(unknown.headers))
 
-    def test_an_unknown_user_costs_a_hash_too(self, anonymous, monkeypatch):
-        checked = []
+    def test_a_password_is_hashed_for_an_unknown_user_too(self, anonymous, monkeypatch):
+        hashed = []
         monkeypatch.setattr(
             "posting.auth.passwords.check_password_hash",
-            lambda known, password: checked.append((known.split("$")[0], password)),
+            lambda known_hash, password: hashed.append((known_hash.split("$")[0], password)),
         )
         problem(anonymous.post("/signin", json=CREDENTIALS), 401)
-        assert checked == [("scrypt:128:8:1", PASSWORD)]
+        assert hashed == [("scrypt:128:8:1", PASSWORD)]
 
     @pytest.mark.parametrize(
-        ("body", "wrong"),
+        ("body", "expected"),
         [
             ({}, {"/username", "/password"}),
             ({"username": 1, "password": None}, {"/username", "/password"}),
@@ -88,20 +108,21 @@ class TestSignIn:
             ({"username": "a", "password": "b", "remember": True}, {"/remember"}),
         ],
     )
-    def test_malformed_credentials_are_422(self, anonymous, body, wrong):
-        assert faults(anonymous.post("/signin", json=body)) == wrong
+    def test_malformed_credentials_are_422(self, anonymous, body, expected):
+        assert faults(anonymous.post("/signin", json=body)) == expected
 
-    def test_every_sign_in_mints_a_token_and_ends_the_session_presented(self, app, alice):
-        before = token(alice)
+    def test_it_replaces_the_session_sent_with_the_request(self, alice):
+        before = alice.copy()
         assert alice.post("/signin", json=CREDENTIALS).status_code == 200
-        assert token(alice) != before
-        problem(with_token(app, before).get("/users/me"), 401)
+        assert alice.session_token != before.session_token
+        problem(before.get("/users/me"), 401)
 
-    def test_a_failed_sign_in_keeps_the_session_presented(self, alice):
+    def test_if_it_fails_the_session_sent_with_the_request_is_kept(self, alice):
         problem(alice.post("/signin", json=CREDENTIALS | {"password": "wrong"}), 401)
         assert alice.get("/users/me").json == alice.user
 
-    def test_a_hash_with_old_parameters_is_renewed(self, app, alice, make_app):
+    @pytest.mark.usefixtures("alice")
+    def test_a_hash_with_other_parameters_is_replaced(self, app, make_app):
         stronger = make_app(PASSWORD_HASH="scrypt:256:8:1")
         assert stronger.test_client().post("/signin", json=CREDENTIALS).status_code == 200
         with app.app_context():
@@ -110,184 +131,179 @@ class TestSignIn:
 
 
 class TestTokens:
-    def test_the_database_holds_only_a_hash(self, app, alice):
+    def test_the_database_stores_only_a_hash(self, app, alice):
         with app.app_context():
             stored = db.session.scalars(sa.select(Session.token_hash)).all()
-        assert stored == [hashlib.sha256(token(alice).encode()).hexdigest()]
-        assert len(token(alice)) == 43  # 256 bits
+        assert stored == [hashlib.sha256(alice.session_token.encode()).hexdigest()]
+        assert len(alice.session_token) == 43  # 256 bits
 
-    @pytest.mark.parametrize("value", ["", "x", "a" * 43, "a" * 4000, "%00", "é", "a b"])
-    def test_other_tokens_are_nobody(self, app, alice, value):
-        problem(with_token(app, value).get("/users/me"), 401)
+    @pytest.mark.parametrize("token", ["", "x", "a" * 43, "a" * 4000, "%00", "é", "a b"])
+    @pytest.mark.usefixtures("alice")
+    def test_an_unknown_token_is_401(self, app, token):
+        problem(client_with_token(app, token).get("/users/me"), 401)
 
-    def test_a_session_dies_at_the_server(self, app, alice):
-        copied = token(alice)
-        answer = alice.post("/signout")
-        assert (answer.status_code, answer.data) == (204, b"")
-        assert "Max-Age=0" in answer.headers["Set-Cookie"]
-        problem(with_token(app, copied).get("/users/me"), 401)
+    def test_sign_out_ends_the_session_on_the_server(self, alice):
+        copy = alice.copy()
+        response = alice.post("/signout")
+        assert (response.status_code, response.data) == (204, b"")
+        assert "Max-Age=0" in response.headers["Set-Cookie"]
+        problem(copy.get("/users/me"), 401)
 
-    def test_a_session_that_ends_while_the_body_arrives_is_dead(self, app, alice, monkeypatch):
-        copied = token(alice)
-        parse = request_body.parse_json
+    def test_nothing_is_saved_if_the_session_ends_while_the_body_arrives(self, alice, monkeypatch):
+        copy, parse_json = alice.copy(), request_body.parse_json
 
-        def slow(data):
-            with_token(app, copied).post("/signout")
-            sleep(endpoint.MAX_ACCESS_AGE)
-            return parse(data)
+        def sign_out_and_parse(data):
+            copy.post("/signout")
+            return parse_json(data)
 
-        monkeypatch.setattr(request_body, "parse_json", slow)
-        problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
+        monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", 0)
+        monkeypatch.setattr(request_body, "parse_json", sign_out_and_parse)
+        problem(alice.post("/posts", json=POST), 401)
         assert alice.get("/posts").json == []
 
-    def test_anyone_may_sign_out(self, app, anonymous):
-        for client in (anonymous, with_token(app, "x"), anonymous):
+    def test_sign_out_needs_no_session(self, app, anonymous):
+        for client in (anonymous, client_with_token(app, "x"), anonymous):
             assert client.post("/signout").status_code == 204
 
-    def test_cookies_of_others_do_not_disturb(self, alice):
+    def test_other_cookies_are_ignored(self, alice):
         alice.set_cookie("remember_token", "a|b")
         assert alice.get("/users/me").json == alice.user
 
-    def test_reading_sends_no_cookie(self, alice):
-        answer = alice.get("/posts")
-        assert "Set-Cookie" not in answer.headers
-        assert "Vary" not in answer.headers
+    def test_a_read_sets_no_cookie(self, alice):
+        response = alice.get("/posts")
+        assert "Set-Cookie" not in response.headers
+        assert "Vary" not in response.headers
 
 
 class TestExpiry:
     @pytest.mark.parametrize(
-        ("seen", "created", "status"),
+        ("unused_for", "age", "status"),
         [
             (timedelta(days=29, hours=23), timedelta(days=89, hours=23), 200),
             (timedelta(days=30, seconds=1), timedelta(days=31), 401),
             (timedelta(), timedelta(days=90, seconds=1), 401),
         ],
     )
-    def test_thirty_days_idle_or_ninety_in_all(self, app, alice, seen, created, status):
-        age(app, last_seen_at=now() - seen, created_at=now() - created)
+    def test_a_session_ends_after_30_days_without_use_or_90_in_total(
+        self, app, alice, unused_for, age, status
+    ):
+        set_timestamps(app, last_seen_at=now() - unused_for, created_at=now() - age)
         assert alice.get("/users/me").status_code == status
 
-    @pytest.mark.parametrize("method", ["get", "patch"])
-    def test_being_seen_keeps_it_alive(self, app, alice, method):
-        age(app, last_seen_at=now() - timedelta(days=29))
-        body = {"json": {}} if method == "patch" else {}
-        url = f"/users/{alice.user['id']}" if method == "patch" else "/users/me"
-        assert getattr(alice, method)(url, **body).status_code == 200
-        with app.app_context():
-            seen = db.session.scalar(sa.select(Session.last_seen_at))
-        assert now() - seen < timedelta(minutes=1)
+    @pytest.mark.parametrize("method", ["GET", "PATCH"])
+    def test_a_request_extends_the_session(self, app, alice, method):
+        set_timestamps(app, last_seen_at=now() - timedelta(days=29))
+        if method == "GET":
+            response = alice.get("/users/me")
+        else:
+            response = alice.patch(f"/users/{alice.user['id']}", json={})
+        assert response.status_code == 200
+        assert now() - last_seen_at(app) < timedelta(minutes=1)
 
-    @pytest.mark.skipif(not POSTGRES, reason="SQLite's one writer is waited for")
-    def test_one_that_somebody_is_ending_is_not_waited_for(self, sign_in, impatient):
-        """Two who sign in and each end the other's fiftieth would wait for one another."""
-        for _ in range(SESSIONS_PER_USER):
-            sign_in("ada")
-        with impatient.connect() as other:
-            other.execute(sa.delete(Session))
-            sign_in("ada")
-            other.rollback()
+    def test_a_session_is_extended_at_most_once_an_hour(self, app, alice):
+        before = now() - timedelta(minutes=59)
+        set_timestamps(app, last_seen_at=before)
+        alice.get("/users/me")
+        assert last_seen_at(app) == before
 
     @pytest.mark.parametrize(
-        "ask",
-        [
-            lambda user: user.get("/users/me"),
-            lambda user: user.post("/posts", json={"title": "a", "content": "b"}),
-        ],
+        "send",
+        [lambda client: client.get("/users/me"), lambda client: client.post("/posts", json=POST)],
     )
-    def test_it_may_end_while_it_is_seen(self, app, alice, monkeypatch, ask):
-        age(app, last_seen_at=now() - timedelta(days=1))
-        touch = current_user.touch_session
+    def test_a_session_may_end_during_the_request_that_extends_it(
+        self, app, alice, monkeypatch, send
+    ):
+        set_timestamps(app, last_seen_at=now() - timedelta(days=1))
+        touch_session = current_user.touch_session
 
-        def late(*session):
-            with db.engine.begin() as connection:
-                connection.execute(sa.delete(Session))
-            touch(*session)
+        def touch_deleted_session(*session):
+            delete_sessions()
+            touch_session(*session)
 
-        monkeypatch.setattr(current_user, "touch_session", late)
-        assert ask(alice).status_code in {200, 201}  # it was alive when this began
-        problem(ask(alice), 401)
+        monkeypatch.setattr(current_user, "touch_session", touch_deleted_session)
+        assert send(alice).status_code in {200, 201}  # it was valid when the request began
+        problem(send(alice), 401)
 
-    def test_it_writes_nothing_if_it_ends_while_being_seen_takes_long(
+    def test_nothing_is_saved_if_the_session_ends_while_it_is_extended(
         self, app, alice, monkeypatch
     ):
-        age(app, last_seen_at=now() - timedelta(days=1))
-
-        def slow(*_):
-            sleep(endpoint.MAX_ACCESS_AGE)
-            with db.engine.begin() as connection:
-                connection.execute(sa.delete(Session))
-
-        monkeypatch.setattr(current_user, "touch_session", slow)
-        problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
+        set_timestamps(app, last_seen_at=now() - timedelta(days=1))
+        monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", 0)
+        monkeypatch.setattr(current_user, "touch_session", delete_sessions)
+        problem(alice.post("/posts", json=POST), 401)
         assert alice.get("/posts").json == []
 
-    def test_being_seen_fails_for_no_writer(self, app, alice, impatient):
-        age(app, last_seen_at=now() - timedelta(days=1))
-        with impatient.begin() as writer:
+    def test_a_request_succeeds_if_its_session_cannot_be_extended(
+        self, app, alice, short_lock_timeout
+    ):
+        set_timestamps(app, last_seen_at=now() - timedelta(days=1))
+        with short_lock_timeout.begin() as writer:
             writer.execute(sa.update(Session).values(user_agent="locked"))
             assert alice.get("/users/me").json == alice.user
 
-    def test_being_seen_is_written_once_an_hour_at_most(self, app, alice):
-        almost = now() - timedelta(minutes=59)
-        age(app, last_seen_at=almost)
-        alice.get("/users/me")
-        with app.app_context():
-            assert db.session.scalar(sa.select(Session.last_seen_at)) == almost
-
-    def test_dead_sessions_are_swept_at_sign_in(self, app, alice, bob, sign_in):
-        age(app, created_at=now() - timedelta(days=91))
+    @pytest.mark.usefixtures("alice", "bob")
+    def test_sign_in_purges_expired_sessions(self, app, sign_in):
+        set_timestamps(app, created_at=now() - timedelta(days=91))
         sign_in("charlie")
         with app.app_context():
             assert db.session.scalar(sa.select(sa.func.count(Session.id))) == 1
 
-    def test_a_user_has_fifty_sessions_at_most(self, app, alice, sign_in):
-        age(app, created_at=now() - timedelta(hours=1))
-        for _ in range(SESSIONS_PER_USER):
-            newest = sign_in("alice")
+    def test_the_oldest_of_more_than_fifty_sessions_ends(self, app, alice, sign_in_often):
+        set_timestamps(app, created_at=now() - timedelta(hours=1))
+        newest = sign_in_often(SESSIONS_PER_USER)
         problem(alice.get("/users/me"), 401)
-        assert len(newest.get("/sessions").json) == SESSIONS_PER_USER
+        assert len(newest.get("/sessions").json) == SESSIONS_PER_USER == 50
 
-    def test_the_new_session_survives_a_clock_that_was_set_back(self, app, sign_in):
-        for _ in range(SESSIONS_PER_USER):
-            sign_in("alice")
-        age(app, created_at=now() + timedelta(hours=1))
-        newer, newest = sign_in("alice"), sign_in("alice")
+    def test_the_new_session_is_kept_if_the_clock_has_been_set_back(self, app, sign_in_often):
+        sign_in_often(SESSIONS_PER_USER)
+        set_timestamps(app, created_at=now() + timedelta(hours=1))
+        newer, newest = sign_in_often(1), sign_in_often(1)
         assert len(newest.get("/sessions").json) == SESSIONS_PER_USER
         assert newer.get("/users/me").status_code == 200
 
+    @pytest.mark.skipif(not POSTGRES, reason="SQLite has one writer at a time")
+    def test_sign_in_does_not_wait_for_locked_sessions(self, sign_in_often, short_lock_timeout):
+        """Otherwise two concurrent sign-ins could wait for each other's deleted sessions."""
+        sign_in_often(SESSIONS_PER_USER)
+        with short_lock_timeout.connect() as other:
+            other.execute(sa.delete(Session))
+            sign_in_often(1)
+            other.rollback()
+
 
 class TestSessions:
-    def test_own_sessions_are_listed(self, app, alice, bob, sign_in):
-        elsewhere = app.test_client()
-        elsewhere.post("/signin", json=CREDENTIALS, headers={"User-Agent": "tele\u00adphone\t1"})
-        rows = alice.get("/sessions").json
-        assert set(rows[0]) == {"id", "created_at", "last_seen_at", "user_agent", "current"}
-        assert sorted(row["current"] for row in rows) == [False, True]
-        assert {row["user_agent"] for row in rows} == {"Werkzeug/3.1.9", "telephone1"}
+    @pytest.mark.usefixtures("bob")
+    def test_users_list_their_own_sessions(self, app, alice):
+        headers = {"User-Agent": "tele\u00adphone\t1"}
+        app.test_client().post("/signin", json=CREDENTIALS, headers=headers)
+        sessions = alice.get("/sessions").json
+        assert set(sessions[0]) == {"id", "created_at", "last_seen_at", "user_agent", "current"}
+        assert sorted(session["current"] for session in sessions) == [False, True]
+        assert {session["user_agent"] for session in sessions} == {"Werkzeug/3.1.9", "telephone1"}
 
-    def test_one_of_them_is_ended(self, alice, sign_in):
+    def test_users_end_any_of_their_sessions(self, alice, sign_in):
         elsewhere = sign_in("alice")
-        other = next(row for row in alice.get("/sessions").json if not row["current"])
+        [other] = [session for session in alice.get("/sessions").json if not session["current"]]
         assert alice.delete(f"/sessions/{other['id']}").status_code == 204
         problem(elsewhere.get("/users/me"), 401)
         assert alice.get("/users/me").status_code == 200
         problem(alice.delete(f"/sessions/{other['id']}"), 404)
 
-    def test_ending_the_current_one_is_signing_out(self, alice):
-        [own] = alice.get("/sessions").json
-        answer = alice.delete(f"/sessions/{own['id']}")
-        assert answer.status_code == 204
-        assert "Max-Age=0" in answer.headers["Set-Cookie"]
+    def test_to_end_the_current_session_is_to_sign_out(self, alice):
+        [current] = alice.get("/sessions").json
+        response = alice.delete(f"/sessions/{current['id']}")
+        assert response.status_code == 204
+        assert "Max-Age=0" in response.headers["Set-Cookie"]
         problem(alice.get("/users/me"), 401)
 
-    def test_those_of_others_are_unknown(self, alice, bob):
-        [own] = alice.get("/sessions").json
-        problem(bob.delete(f"/sessions/{own['id']}"), 404)
+    def test_a_session_of_another_user_is_404(self, alice, bob):
+        [session] = alice.get("/sessions").json
+        problem(bob.delete(f"/sessions/{session['id']}"), 404)
         assert alice.get("/users/me").status_code == 200
         assert faults(bob.delete("/sessions/short")) == {"id"}
 
 
-def test_an_app_context_around_requests_does_not_mix_up_callers(app, alice, bob, anonymous):
+def test_requests_within_one_app_context_have_their_own_users(app, alice, bob, anonymous):
     with app.app_context():
         user = db.session.scalar(sa.select(User).filter_by(username="bob"))  # opens a transaction
         assert alice.get("/users/me").json == alice.user

@@ -1,4 +1,4 @@
-"""Comments and replies over HTTP."""
+"""Comments and replies: create, read, list, edit, delete."""
 
 import random
 from datetime import timedelta
@@ -8,11 +8,11 @@ import pytest
 from posting.db.types import now
 from tests.helpers.assertions import faults, next_url, problem, walk
 
-pytestmark = pytest.mark.usefixtures("stays_sound")
+pytestmark = pytest.mark.usefixtures("stays_consistent")
 UNKNOWN = "a" * 21
 
 
-def comments_of(post):
+def list_path(post):
     return f"/posts/{post['id']}/comments"
 
 
@@ -20,26 +20,26 @@ def path(comment):
     return f"/comments/{comment['id']}"
 
 
-def listed(client, post):
-    return client.get(comments_of(post)).json
+def comments_on(client, post):
+    return client.get(list_path(post)).json
 
 
-def count(client, post):
+def comment_count(client, post):
     return client.get(f"/posts/{post['id']}").json["comment_count"]
 
 
 def delete(client, comment):
-    answer = client.delete(path(comment))
-    assert (answer.status_code, answer.data) == (204, b"")
+    response = client.delete(path(comment))
+    assert (response.status_code, response.data) == (204, b"")
 
 
 @pytest.fixture
 def comment(alice, post):
-    return alice.comment_on(post, "And cloth?")
+    return alice.add_comment(post, "And cloth?")
 
 
-def test_a_comment_is_written_and_read(alice, anonymous, post):
-    created = alice.post(comments_of(post), json={"content": "And *cloth*?\n🧵"})
+def test_a_comment_is_created_and_read(alice, anonymous, post):
+    created = alice.post(list_path(post), json={"content": "And *cloth*?\n🧵"})
 
     assert created.status_code == 201
     comment = created.json
@@ -57,27 +57,27 @@ def test_a_comment_is_written_and_read(alice, anonymous, post):
     read = anonymous.get(created.headers["Location"])
     assert read.json == comment
     assert read.headers["ETag"] == created.headers["ETag"]
-    assert listed(anonymous, post) == [comment]
+    assert comments_on(anonymous, post) == [comment]
 
 
-def test_commenting_counts_and_is_no_edit_of_the_post(alice, bob, anonymous, post):
-    tag = anonymous.get(f"/posts/{post['id']}").headers["ETag"]
-    bob.comment_on(post, "One")
-    alice.comment_on(post, "Two")
-    read = anonymous.get(f"/posts/{post['id']}", headers={"If-None-Match": tag})
+def test_a_comment_changes_the_count_but_not_the_version_of_its_post(alice, bob, anonymous, post):
+    etag = anonymous.get(f"/posts/{post['id']}").headers["ETag"]
+    bob.add_comment(post, "One")
+    alice.add_comment(post, "Two")
+    read = anonymous.get(f"/posts/{post['id']}", headers={"If-None-Match": etag})
     assert read.status_code == 200
     assert read.json == post | {"comment_count": 2}
     assert anonymous.get("/posts").json[0]["comment_count"] == 2
-    edit = alice.patch(f"/posts/{post['id']}", json={"title": "x"}, headers={"If-Match": tag})
+    edit = alice.patch(f"/posts/{post['id']}", json={"title": "x"}, headers={"If-Match": etag})
     assert edit.status_code == 200
 
 
-def test_a_first_page_is_another_one_when_there_is_more(alice, anonymous, post):
+def test_the_first_page_has_a_new_etag_once_a_second_page_exists(alice, anonymous, post):
     for number in range(2):
-        alice.comment_on(post, f"{number}")
-    url = f"{comments_of(post)}?limit=2"
+        alice.add_comment(post, str(number))
+    url = f"{list_path(post)}?limit=2"
     before = anonymous.get(url)
-    alice.comment_on(post, "And more.")
+    alice.add_comment(post, "2")
     after = anonymous.get(url, headers={"If-None-Match": before.headers["ETag"]})
     assert (after.status_code, after.json) == (200, before.json)
     assert next_url(after)
@@ -87,69 +87,69 @@ def test_replies_nest_to_any_depth(alice, bob, anonymous, post):
     parent_id = None
     for depth in range(60):
         author = (alice, bob)[depth % 2]
-        parent_id = author.comment_on(post, str(depth), parent_id=parent_id)["id"]
-    rows = [row for page in walk(anonymous, comments_of(post)) for row in page]
+        parent_id = author.add_comment(post, str(depth), parent_id=parent_id)["id"]
+    rows = [row for page in walk(anonymous, list_path(post)) for row in page]
     assert [row["content"] for row in rows] == [str(depth) for depth in range(60)]
     assert [row["parent_id"] for row in rows] == [None, *(row["id"] for row in rows[:-1])]
-    assert count(anonymous, post) == 60
+    assert comment_count(anonymous, post) == 60
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 100])
-def test_a_parent_comes_before_its_replies_on_all_pages(alice, anonymous, post, limit, monkeypatch):
-    """Even when a clock stands still, or is behind that of another machine."""
-    moment = now()
-    behind = [moment - timedelta(seconds=second) for second in range(3)]
-    monkeypatch.setattr("posting.db.models.now", lambda: random.choice(behind))
-    made = [alice.comment_on(post, "root")]
+def test_a_parent_precedes_its_replies_on_all_pages(alice, anonymous, post, limit, monkeypatch):
+    """Even if the clock stands still, or is behind the clock of another machine."""
+    start = now()
+    times = [start - timedelta(seconds=second) for second in range(3)]
+    monkeypatch.setattr("posting.db.models.now", lambda: random.choice(times))
+    comments = [alice.add_comment(post, "root")]
     for number in range(20):
-        parent_id = random.choice(made)["id"] if number % 3 else None
-        made.append(alice.comment_on(post, str(number), parent_id=parent_id))
-    rows = [row for page in walk(anonymous, f"{comments_of(post)}?limit={limit}") for row in page]
-    assert rows == sorted(made, key=lambda row: (row["created_at"], row["id"]))
+        parent_id = random.choice(comments)["id"] if number % 3 else None
+        comments.append(alice.add_comment(post, str(number), parent_id=parent_id))
+    rows = [row for page in walk(anonymous, f"{list_path(post)}?limit={limit}") for row in page]
+    assert rows == sorted(comments, key=lambda row: (row["created_at"], row["id"]))
     seen = {None}
     for row in rows:
         assert row["parent_id"] in seen
         seen.add(row["id"])
 
 
-def test_a_page_holds_fifty_unless_told(alice, anonymous, post):
+def test_a_page_has_fifty_comments_by_default(alice, anonymous, post):
     for number in range(51):
-        alice.comment_on(post, str(number))
-    first = anonymous.get(comments_of(post))
+        alice.add_comment(post, str(number))
+    first = anonymous.get(list_path(post))
     assert len(first.json) == 50
     [last] = anonymous.get(next_url(first)).json
     assert last["content"] == "50"
 
 
-def test_what_comes_and_goes_between_pages_repeats_and_skips_nothing(alice, anonymous, post):
-    rows = [alice.comment_on(post, str(number)) for number in range(6)]
-    first = anonymous.get(f"{comments_of(post)}?limit=3")
+def test_changes_between_pages_neither_repeat_nor_skip_a_comment(alice, anonymous, post):
+    rows = [alice.add_comment(post, str(number)) for number in range(6)]
+    first = anonymous.get(f"{list_path(post)}?limit=3")
     delete(alice, rows[2])
     delete(alice, rows[4])
-    new = alice.comment_on(post, "new")
+    new = alice.add_comment(post, "new")
     rest = [row for page in walk(anonymous, next_url(first)) for row in page]
     assert rest == [rows[3], rows[5], new]
 
 
-def test_a_cursor_is_good_for_the_comments_of_one_post(alice, anonymous, post):
-    other = alice.post_titled("Another")
+def test_a_cursor_of_another_post_is_422(alice, anonymous, post):
+    other = alice.create_post("Another")
     for number in range(2):
-        alice.comment_on(post, str(number))
-    url = next_url(anonymous.get(f"{comments_of(post)}?limit=1"))
+        alice.add_comment(post, str(number))
+    url = next_url(anonymous.get(f"{list_path(post)}?limit=1"))
     query = url.partition("?")[2]
-    assert faults(anonymous.get(f"{comments_of(other)}?{query}")) == {"cursor"}
+    assert faults(anonymous.get(f"{list_path(other)}?{query}")) == {"cursor"}
 
 
-def test_a_post_without_comments_is_not_one_that_is_not(anonymous, post):
-    empty = anonymous.get(comments_of(post))
+def test_the_list_is_empty_without_comments_and_404_without_a_post(anonymous, post):
+    empty = anonymous.get(list_path(post))
     assert (empty.status_code, empty.json) == (200, [])
-    answer = anonymous.get(f"/posts/{UNKNOWN}/comments")
-    assert problem(answer, 404)["detail"] == "There is no such post."
+    response = anonymous.get(f"/posts/{UNKNOWN}/comments")
+    assert problem(response, 404)["detail"] == "There is no such post."
     assert faults(anonymous.get("/posts/short/comments?limit=0")) == {"id", "limit"}
 
 
 @pytest.mark.parametrize(
-    ("body", "wrong"),
+    ("body", "expected"),
     [
         ({}, {"/content"}),
         ({"content": ""}, {"/content"}),
@@ -163,33 +163,33 @@ def test_a_post_without_comments_is_not_one_that_is_not(anonymous, post):
         ({"content": "x", "post_id": UNKNOWN, "deleted": True}, {"/post_id", "/deleted"}),
     ],
 )
-def test_an_invalid_comment_is_refused_whole(alice, post, body, wrong):
-    assert faults(alice.post(comments_of(post), json=body)) == wrong
-    assert listed(alice, post) == []
-    assert count(alice, post) == 0
+def test_an_invalid_comment_is_422_and_not_saved(alice, post, body, expected):
+    assert faults(alice.post(list_path(post), json=body)) == expected
+    assert comments_on(alice, post) == []
+    assert comment_count(alice, post) == 0
 
 
-def test_the_longest_comment_is_kept_as_sent(alice, post):
+def test_the_longest_comment_is_stored_as_sent(alice, post):
     content = "ß" * 9_998 + " \n"
-    assert alice.comment_on(post, content)["content"] == content
+    assert alice.add_comment(post, content)["content"] == content
 
 
-def test_a_parent_must_be_a_live_comment_of_the_same_post(alice, bob, post, comment):
-    elsewhere = alice.comment_on(alice.post_titled("Another"), "Elsewhere")
-    bob.comment_on(post, "A reply", parent_id=comment["id"])
+def test_a_parent_must_be_an_undeleted_comment_on_the_same_post(alice, bob, post, comment):
+    elsewhere = alice.add_comment(alice.create_post("Another"), "Elsewhere")
+    bob.add_comment(post, "A reply", parent_id=comment["id"])
     delete(alice, comment)
     for parent in (elsewhere, comment):
         body = {"content": "x", "parent_id": parent["id"]}
-        assert faults(bob.post(comments_of(post), json=body)) == {"/parent_id"}
+        assert faults(bob.post(list_path(post), json=body)) == {"/parent_id"}
 
 
-def test_a_comment_on_no_post_is_404(alice):
+def test_a_comment_on_an_unknown_post_is_404(alice):
     body = {"content": "x", "parent_id": UNKNOWN}
     problem(alice.post(f"/posts/{UNKNOWN}/comments", json=body), 404)
     assert faults(alice.post("/posts/short/comments", json={})) == {"id", "/content"}
 
 
-class TestEditing:
+class TestEdit:
     def test_an_edit_changes_the_content(self, alice, anonymous, post, comment):
         edited = alice.patch(path(comment), json={"content": "And silk?"})
         assert edited.status_code == 200
@@ -199,126 +199,129 @@ class TestEditing:
         assert all(edited.json[name] == comment[name] for name in unchanged)
         read = anonymous.get(path(comment))
         assert (read.json, read.headers["ETag"]) == (edited.json, edited.headers["ETag"])
-        assert listed(anonymous, post) == [edited.json]
+        assert comments_on(anonymous, post) == [edited.json]
 
     @pytest.mark.parametrize("body", [{}, {"content": "And cloth?"}])
-    def test_an_edit_that_changes_nothing_keeps_the_version(self, alice, comment, body):
+    def test_an_edit_without_changes_keeps_the_etag(self, alice, comment, body):
         before = alice.get(path(comment)).headers["ETag"]
         edited = alice.patch(path(comment), json=body)
         assert (edited.status_code, edited.json) == (200, comment)
         assert edited.headers["ETag"] == before
 
     @pytest.mark.parametrize(
-        ("body", "wrong"),
+        ("body", "expected"),
         [
             ({"content": None}, {"/content"}),
             ({"content": "\t"}, {"/content"}),
             ({"parent_id": None, "author": None}, {"/parent_id", "/author"}),
         ],
     )
-    def test_an_invalid_edit_changes_nothing(self, alice, comment, body, wrong):
-        assert faults(alice.patch(path(comment), json=body)) == wrong
+    def test_an_invalid_edit_is_422_and_changes_nothing(self, alice, comment, body, expected):
+        assert faults(alice.patch(path(comment), json=body)) == expected
         assert alice.get(path(comment)).json == comment
 
-    def test_only_the_author_edits(self, bob, moderator, comment):
+    def test_only_the_author_edits_a_comment(self, bob, moderator, comment):
         for other in (bob, moderator):
             problem(other.patch(path(comment), json={"content": "Mine"}), 403)
         assert bob.get(path(comment)).json == comment
 
-    def test_a_stale_edit_is_refused_and_changes_nothing(self, alice, comment):
-        stale = {"If-Match": alice.get(path(comment)).headers["ETag"]}
-        edited = alice.patch(path(comment), json={"content": "Two"}, headers=stale)
+    def test_a_change_with_an_old_etag_is_412(self, alice, comment):
+        headers = {"If-Match": alice.get(path(comment)).headers["ETag"]}
+        edited = alice.patch(path(comment), json={"content": "Two"}, headers=headers)
         assert edited.status_code == 200
-        problem(alice.patch(path(comment), json={"content": "3"}, headers=stale), 412)
-        problem(alice.delete(path(comment), headers=stale), 412)
+        problem(alice.patch(path(comment), json={"content": "3"}, headers=headers), 412)
+        problem(alice.delete(path(comment), headers=headers), 412)
         assert alice.get(path(comment)).json == edited.json
 
 
-class TestDeleting:
-    def test_a_comment_without_replies_goes(self, alice, anonymous, post, comment):
+class TestDeletion:
+    def test_a_comment_without_replies_is_removed(self, alice, anonymous, post, comment):
         delete(alice, comment)
         problem(alice.delete(path(comment)), 404)
         problem(anonymous.get(path(comment)), 404)
-        assert listed(anonymous, post) == []
-        assert count(anonymous, post) == 0
+        assert comments_on(anonymous, post) == []
+        assert comment_count(anonymous, post) == 0
 
-    def test_one_with_replies_leaves_its_place(self, alice, bob, anonymous, post, comment):
-        reply = bob.comment_on(post, "A reply", parent_id=comment["id"])
-        tag = anonymous.get(path(comment)).headers["ETag"]
+    def test_a_comment_with_replies_becomes_a_tombstone(self, alice, bob, anonymous, post, comment):
+        reply = bob.add_comment(post, "A reply", parent_id=comment["id"])
+        etag = anonymous.get(path(comment)).headers["ETag"]
         delete(alice, comment)
 
-        tombstone = anonymous.get(path(comment), headers={"If-None-Match": tag}).json
-        gone = {"deleted": True, "content": None, "author": None}
-        assert tombstone == comment | gone | {"updated_at": tombstone["updated_at"]}
-        assert listed(anonymous, post) == [tombstone, reply]
-        assert count(anonymous, post) == 1
+        tombstone = anonymous.get(path(comment), headers={"If-None-Match": etag}).json
+        deleted = {"deleted": True, "content": None, "author": None}
+        assert tombstone == comment | deleted | {"updated_at": tombstone["updated_at"]}
+        assert comments_on(anonymous, post) == [tombstone, reply]
+        assert comment_count(anonymous, post) == 1
 
-    def test_a_place_is_not_edited_nor_deleted(self, alice, bob, moderator, post, comment):
-        bob.comment_on(post, "A reply", parent_id=comment["id"])
+    def test_a_tombstone_cannot_be_edited_or_deleted(self, alice, bob, moderator, post, comment):
+        bob.add_comment(post, "A reply", parent_id=comment["id"])
         delete(alice, comment)
         for client in (alice, bob, moderator):
             problem(client.patch(path(comment), json={"content": "x"}), 404)
             problem(client.delete(path(comment)), 404)
-        assert count(alice, post) == 1
+        assert comment_count(alice, post) == 1
 
-    def test_a_place_goes_with_its_last_reply(self, alice, bob, anonymous, post, comment):
-        replies = [bob.comment_on(post, "Reply", parent_id=comment["id"]) for _ in range(2)]
+    def test_a_tombstone_is_removed_with_its_last_reply(self, alice, bob, anonymous, post, comment):
+        replies = [bob.add_comment(post, "Reply", parent_id=comment["id"]) for _ in range(2)]
         delete(alice, comment)
         delete(bob, replies[0])
-        assert [row["id"] for row in listed(anonymous, post)] == [comment["id"], replies[1]["id"]]
+        remaining = [row["id"] for row in comments_on(anonymous, post)]
+        assert remaining == [comment["id"], replies[1]["id"]]
         delete(bob, replies[1])
-        assert listed(anonymous, post) == []
+        assert comments_on(anonymous, post) == []
 
     @pytest.mark.parametrize("deepest_first", [True, False])
-    def test_a_chain_of_places_goes_with_its_last_reply(
+    def test_a_chain_of_tombstones_is_removed_with_its_last_reply(
         self, alice, bob, post, comment, deepest_first
     ):
         chain = [comment]
-        for _ in range(30):
-            chain.append(bob.comment_on(post, "Deeper", parent_id=chain[-1]["id"]))
-        other = bob.comment_on(post, "Beside", parent_id=chain[10]["id"])
+        for _ in range(12):
+            chain.append(bob.add_comment(post, "Deeper", parent_id=chain[-1]["id"]))
+        other = bob.add_comment(post, "Beside", parent_id=chain[5]["id"])
         *above, last = chain
         for row in reversed(above) if deepest_first else above:
             delete(alice if row is comment else bob, row)
-        assert len(listed(alice, post)) == 32
-        assert count(alice, post) == 2
+        assert len(comments_on(alice, post)) == 14
+        assert comment_count(alice, post) == 2
         delete(bob, last)
-        assert [row["id"] for row in listed(alice, post)] == [
-            *(row["id"] for row in chain[:11]),
-            other["id"],
-        ]
+        remaining = [row["id"] for row in comments_on(alice, post)]
+        assert remaining == [row["id"] for row in (*chain[:6], other)]
         delete(bob, other)
-        assert listed(alice, post) == []
+        assert comments_on(alice, post) == []
 
-    def test_a_live_comment_ends_the_chain(self, alice, bob, anonymous, post, comment):
-        middle = bob.comment_on(post, "Stays", parent_id=comment["id"])
-        below = alice.comment_on(post, "Goes", parent_id=middle["id"])
-        leaf = alice.comment_on(post, "Leaf", parent_id=below["id"])
+    def test_tombstones_above_an_undeleted_comment_are_kept(
+        self, alice, bob, anonymous, post, comment
+    ):
+        kept = bob.add_comment(post, "Kept", parent_id=comment["id"])
+        below = alice.add_comment(post, "Below", parent_id=kept["id"])
+        leaf = alice.add_comment(post, "Leaf", parent_id=below["id"])
         for row in (comment, below, leaf):
             delete(alice, row)
-        assert [row["deleted"] for row in listed(anonymous, post)] == [True, False]
+        assert [row["deleted"] for row in comments_on(anonymous, post)] == [True, False]
 
-    def test_others_do_not_delete_but_moderators_do(self, bob, moderator, post, comment):
+    def test_a_moderator_deletes_a_comment_but_another_member_does_not(
+        self, bob, moderator, post, comment
+    ):
         problem(bob.delete(path(comment)), 403)
         delete(moderator, comment)
-        assert count(bob, post) == 0
+        assert comment_count(bob, post) == 0
 
-    def test_comments_go_with_their_post(self, alice, bob, anonymous, post, comment):
-        reply = bob.comment_on(post, "A reply", parent_id=comment["id"])
-        bob.comment_on(post, "Deeper", parent_id=reply["id"])
+    def test_comments_are_deleted_with_their_post(self, alice, bob, anonymous, post, comment):
+        reply = bob.add_comment(post, "A reply", parent_id=comment["id"])
+        bob.add_comment(post, "Deeper", parent_id=reply["id"])
         delete(bob, reply)
         assert alice.delete(f"/posts/{post['id']}").status_code == 204
-        problem(anonymous.get(comments_of(post)), 404)
+        problem(anonymous.get(list_path(post)), 404)
         for row in (comment, reply):
             problem(anonymous.get(path(row)), 404)
 
 
-class TestAccountsThatGo:
+class TestAccountDeletion:
     @pytest.fixture
-    def talk(self, alice, bob):
-        """Bob's post, on which Alice and Bob talk: a > b > c, a > d, e, f > g, of whom?"""
-        post = bob.post_titled("Bob's")
-        made = {}
+    def thread(self, alice, bob):
+        """A post by Bob with comments by Alice and Bob: a > b > c, a > d, e, f > g."""
+        post = bob.create_post("Bob's")
+        comments = {}
         for name, author, parent in (
             ("a", alice, None),
             ("b", bob, "a"),
@@ -328,49 +331,54 @@ class TestAccountsThatGo:
             ("f", alice, None),
             ("g", alice, "f"),
         ):
-            parent_id = made[parent]["id"] if parent else None
-            made[name] = author.comment_on(post, name, parent_id=parent_id)
+            parent_id = comments[parent]["id"] if parent else None
+            comments[name] = author.add_comment(post, name, parent_id=parent_id)
         return post
 
-    def leave(self, client, content):
-        answer = client.delete(f"/users/{client.user['id']}?content={content}")
-        assert answer.status_code == 204
+    def delete_account(self, client, content):
+        response = client.delete(f"/users/{client.user['id']}?content={content}")
+        assert response.status_code == 204
 
-    def test_comments_stay_without_an_author(self, alice, anonymous, talk):
-        before = listed(anonymous, talk)
-        self.leave(alice, "keep")
-        after = listed(anonymous, talk)
+    def test_comments_are_kept_without_an_author(self, alice, anonymous, thread):
+        before = comments_on(anonymous, thread)
+        self.delete_account(alice, "keep")
+        after = comments_on(anonymous, thread)
         assert [row["content"] for row in after] == list("abcdefg")
         for old, new in zip(before, after, strict=True):
             own = old["author"]["username"] == "alice"
             assert new == old | ({"author": None} if own else {})
-        assert count(anonymous, talk) == 7
+        assert comment_count(anonymous, thread) == 7
 
-    def test_or_go_as_far_as_nobody_replied(self, alice, anonymous, talk):
-        self.leave(alice, "delete")
-        assert [(row["content"], row["deleted"]) for row in listed(anonymous, talk)] == [
-            (None, True),
-            ("b", False),
-        ]
-        assert count(anonymous, talk) == 1
+    def test_comments_are_deleted_on_request_and_become_tombstones_if_replied_to(
+        self, alice, anonymous, thread
+    ):
+        self.delete_account(alice, "delete")
+        remaining = [(row["content"], row["deleted"]) for row in comments_on(anonymous, thread)]
+        assert remaining == [(None, True), ("b", False)]
+        assert comment_count(anonymous, thread) == 1
 
-    def test_posts_go_with_what_others_said_to_them(self, bob, anonymous, talk):
-        self.leave(bob, "delete")
-        problem(anonymous.get(comments_of(talk)), 404)
+    def test_posts_are_deleted_on_request_with_the_comments_on_them(self, bob, anonymous, thread):
+        self.delete_account(bob, "delete")
+        problem(anonymous.get(list_path(thread)), 404)
 
-    def test_a_place_of_ones_own_goes_too(self, alice, bob, anonymous, post):
-        """Places left earlier, by whoever, go when all that is under them goes."""
-        root = bob.comment_on(post, "root")
-        below = alice.comment_on(post, "below", parent_id=root["id"])
-        alice.comment_on(post, "leaf", parent_id=below["id"])
+    @pytest.mark.parametrize(("content", "remaining"), [("keep", 3), ("delete", 0)])
+    def test_tombstones_are_kept_or_removed_with_the_replies_below_them(
+        self, alice, bob, content, remaining
+    ):
+        post = bob.create_post("Bob's")
+        root = bob.add_comment(post, "root")
+        below = alice.add_comment(post, "below", parent_id=root["id"])
+        alice.add_comment(post, "leaf", parent_id=below["id"])
         delete(bob, root)
         delete(alice, below)
-        self.leave(alice, "keep")
-        assert len(listed(anonymous, post)) == 3
+        self.delete_account(alice, content)
+        assert len(comments_on(bob, post)) == remaining
 
-    def test_a_comment_without_an_author_is_nobodys(self, alice, bob, moderator, anonymous, talk):
-        self.leave(alice, "keep")
-        [orphan, *_] = listed(anonymous, talk)
+    def test_only_a_moderator_deletes_a_comment_without_an_author(
+        self, alice, bob, moderator, anonymous, thread
+    ):
+        self.delete_account(alice, "keep")
+        [orphan, *_] = comments_on(anonymous, thread)
         problem(bob.patch(path(orphan), json={"content": "x"}), 403)
         problem(bob.delete(path(orphan)), 403)
         delete(moderator, orphan)

@@ -1,4 +1,4 @@
-"""Posts over HTTP."""
+"""Posts: create, read, list, edit, delete, and preconditions."""
 
 import pytest
 
@@ -29,24 +29,23 @@ def test_a_post_is_created_and_read(alice, anonymous):
     assert "🚂" in read.text  # non-ASCII is not escaped
 
 
-def test_the_list_is_brief(anonymous, post):
-    listed = anonymous.get("/posts").json
-    brief = {name: value for name, value in post.items() if name not in {"content", "images"}}
-    assert listed == [brief]
+def test_the_list_omits_content_and_images(anonymous, post):
+    summary = {name: value for name, value in post.items() if name not in {"content", "images"}}
+    assert anonymous.get("/posts").json == [summary]
 
 
 @pytest.mark.parametrize(
     ("title", "content"),
     [("x" * 200, "y" * 100_000), (" padded ", "  kept\r\n\ttoo  "), ("日本語" * 66, "é")],
 )
-def test_text_is_kept_as_sent(alice, anonymous, title, content):
-    post = alice.post_titled(title, content=content)
+def test_text_is_stored_as_sent(alice, anonymous, title, content):
+    post = alice.create_post(title, content=content)
     assert post["title"] == title
     assert anonymous.get(path(post)).json["content"] == content
 
 
 @pytest.mark.parametrize(
-    ("body", "wrong"),
+    ("body", "expected"),
     [
         ({}, {"/title", "/content"}),
         ({"title": "", "content": ""}, {"/title", "/content"}),
@@ -64,8 +63,8 @@ def test_text_is_kept_as_sent(alice, anonymous, title, content):
          {"/created_at", "/a~1b~0c"}),
     ],
 )  # fmt: skip
-def test_an_invalid_post_is_refused_whole(alice, anonymous, body, wrong):
-    assert faults(alice.post("/posts", json=body)) == wrong
+def test_an_invalid_post_is_422_and_not_saved(alice, anonymous, body, expected):
+    assert faults(alice.post("/posts", json=body)) == expected
     assert anonymous.get("/posts").json == []
 
 
@@ -73,25 +72,24 @@ INVISIBLE = "\ufeff\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\
 
 
 @pytest.mark.parametrize("text", [*INVISIBLE, INVISIBLE, f" {INVISIBLE}\t", " ", "\u3000\xa0"])
-def test_what_shows_nothing_is_blank(alice, post, text):
+def test_invisible_text_is_blank(alice, post, text):
     for name in ("title", "content"):
-        body = {"title": "x", "content": "x"} | {name: text}
-        answer = problem(alice.post("/posts", json=body), 422)
-        assert answer["errors"] == [{"detail": "Must not be blank.", "pointer": f"/{name}"}]
-    answer = problem(alice.post(f"{path(post)}/comments", json={"content": text}), 422)
-    assert answer["errors"] == [{"detail": "Must not be blank.", "pointer": "/content"}]
-    assert alice.post_titled(f"{text}x{text}")["title"] == f"{text}x{text}"
+        body = problem(alice.post("/posts", json={"title": "x", "content": "x", name: text}), 422)
+        assert body["errors"] == [{"detail": "Must not be blank.", "pointer": f"/{name}"}]
+    body = problem(alice.post(f"{path(post)}/comments", json={"content": text}), 422)
+    assert body["errors"] == [{"detail": "Must not be blank.", "pointer": "/content"}]
+    assert alice.create_post(f"{text}x{text}")["title"] == f"{text}x{text}"
 
 
-def test_empty_text_has_one_error(alice):
-    answer = problem(alice.post("/posts", json={"title": "", "content": ""}), 422)
-    assert answer["errors"] == [
+def test_an_empty_text_has_one_error(alice):
+    body = problem(alice.post("/posts", json={"title": "", "content": ""}), 422)
+    assert body["errors"] == [
         {"detail": "Length must be between 1 and 200.", "pointer": "/title"},
         {"detail": "Length must be between 1 and 100000.", "pointer": "/content"},
     ]
 
 
-def test_an_edit_changes_what_it_names(alice, anonymous, post):
+def test_an_edit_changes_only_the_fields_sent(alice, anonymous, post):
     edited = alice.patch(path(post), json={"title": "On looms"})
 
     assert edited.status_code == 200
@@ -104,7 +102,7 @@ def test_an_edit_changes_what_it_names(alice, anonymous, post):
     assert read.headers["ETag"] == edited.headers["ETag"]
 
 
-def test_a_merge_patch_is_taken(alice, post):
+def test_an_edit_may_be_a_merge_patch(alice, post):
     edited = alice.patch(
         path(post), data='{"title": "On looms"}', content_type="application/merge-patch+json"
     )
@@ -112,7 +110,7 @@ def test_a_merge_patch_is_taken(alice, post):
 
 
 @pytest.mark.parametrize("body", [{}, {"title": "On engines"}])
-def test_an_edit_that_changes_nothing_keeps_the_version(alice, post, body):
+def test_an_edit_without_changes_keeps_the_etag(alice, post, body):
     before = alice.get(path(post)).headers["ETag"]
     edited = alice.patch(path(post), json=body)
     assert (edited.status_code, edited.json) == (200, post)
@@ -120,7 +118,7 @@ def test_an_edit_that_changes_nothing_keeps_the_version(alice, post, body):
 
 
 @pytest.mark.parametrize(
-    ("body", "wrong"),
+    ("body", "expected"),
     [
         ({"title": None}, {"/title"}),
         ({"content": None, "title": "ok"}, {"/content"}),
@@ -128,74 +126,72 @@ def test_an_edit_that_changes_nothing_keeps_the_version(alice, post, body):
         ([], {""}),
     ],
 )
-def test_an_invalid_edit_changes_nothing(alice, post, body, wrong):
-    assert faults(alice.patch(path(post), json=body)) == wrong
+def test_an_invalid_edit_is_422_and_changes_nothing(alice, post, body, expected):
+    assert faults(alice.patch(path(post), json=body)) == expected
     assert alice.get(path(post)).json == post
 
 
-def test_only_the_author_edits(bob, moderator, post):
+def test_only_the_author_edits_a_post(bob, moderator, post):
     for other in (bob, moderator):
         problem(other.patch(path(post), json={"title": "Mine now"}), 403)
     assert bob.get(path(post)).json == post
 
 
-def test_the_author_deletes(alice, anonymous, post):
-    gone = alice.delete(path(post))
-    assert (gone.status_code, gone.data) == (204, b"")
+def test_the_author_deletes_a_post(alice, anonymous, post):
+    response = alice.delete(path(post))
+    assert (response.status_code, response.data) == (204, b"")
     problem(alice.delete(path(post)), 404)
     problem(anonymous.get(path(post)), 404)
     assert anonymous.get("/posts").json == []
 
 
-def test_a_moderator_deletes_and_others_do_not(bob, moderator, post):
+def test_a_moderator_deletes_a_post_but_another_member_does_not(bob, moderator, post):
     problem(bob.delete(path(post)), 403)
     assert moderator.delete(path(post)).status_code == 204
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 def test_an_unknown_post_is_404(alice, method):
-    answer = alice.open(UNKNOWN, method=method, json={} if method == "PATCH" else None)
-    assert problem(answer, 404)["detail"] == "There is no such post."
+    response = alice.open(UNKNOWN, method=method, json={} if method == "PATCH" else None)
+    assert problem(response, 404)["detail"] == "There is no such post."
 
 
-@pytest.mark.parametrize(
-    "id_", ["short", "a" * 20, "a" * 22, "a" * 20 + "!", "a" * 20 + "é", "%00"]
-)
-def test_a_malformed_id_is_422(alice, id_):
+@pytest.mark.parametrize("id", ["short", "a" * 20, "a" * 22, "a" * 20 + "!", "a" * 20 + "é", "%00"])
+def test_a_malformed_id_is_422(alice, id):
     for method, body in (("get", None), ("patch", {}), ("delete", None)):
-        assert faults(alice.open(f"/posts/{id_}", method=method, json=body)) == {"id"}
+        assert faults(alice.open(f"/posts/{id}", method=method, json=body)) == {"id"}
 
 
-def test_everything_wrong_is_told_at_once(alice):
+def test_one_response_lists_all_errors(alice):
     assert faults(alice.patch("/posts/short", json={"title": "", "x": 1})) == {"id", "/title", "/x"}
 
 
 class TestPreconditions:
-    def test_a_stale_edit_is_refused_and_changes_nothing(self, alice, post):
-        tag = alice.get(path(post)).headers["ETag"]
-        fresh = alice.patch(path(post), json={"title": "Two"}, headers={"If-Match": tag})
-        assert fresh.status_code == 200
-        problem(alice.patch(path(post), json={"title": "3"}, headers={"If-Match": tag}), 412)
-        problem(alice.delete(path(post), headers={"If-Match": tag}), 412)
-        assert alice.get(path(post)).json == fresh.json
+    def test_a_change_with_an_old_etag_is_412(self, alice, post):
+        headers = {"If-Match": alice.get(path(post)).headers["ETag"]}
+        edited = alice.patch(path(post), json={"title": "Two"}, headers=headers)
+        assert edited.status_code == 200
+        problem(alice.patch(path(post), json={"title": "3"}, headers=headers), 412)
+        problem(alice.delete(path(post), headers=headers), 412)
+        assert alice.get(path(post)).json == edited.json
 
-    @pytest.mark.parametrize("form", ["{}", "W/{}", "{}, {}", '"x", {}', "*", ' "0" ,{} '])
-    def test_what_proxies_make_of_a_tag_still_matches(self, alice, post, form):
-        tag = alice.get(path(post)).headers["ETag"]
-        header = {"If-Match": form.replace("{}", tag)}
-        assert alice.patch(path(post), json={}, headers=header).status_code == 200
+    @pytest.mark.parametrize("header", ["{}", "W/{}", "{}, {}", '"x", {}', "*", ' "0" ,{} '])
+    def test_an_etag_matches_in_any_valid_header(self, alice, post, header):
+        etag = alice.get(path(post)).headers["ETag"]
+        headers = {"If-Match": header.replace("{}", etag)}
+        assert alice.patch(path(post), json={}, headers=headers).status_code == 200
 
     @pytest.mark.parametrize("suffix", [":gzip", "-gzip", ";br"])
-    def test_a_suffix_for_compression_still_matches(self, alice, post, suffix):
-        tag = alice.get(path(post)).headers["ETag"].removesuffix('"') + suffix + '"'
-        assert alice.get(path(post), headers={"If-None-Match": tag}).status_code == 304
-        assert alice.patch(path(post), json={}, headers={"If-Match": tag}).status_code == 200
+    def test_an_etag_matches_with_the_suffix_of_a_compressing_proxy(self, alice, post, suffix):
+        etag = alice.get(path(post)).headers["ETag"].removesuffix('"') + suffix + '"'
+        assert alice.get(path(post), headers={"If-None-Match": etag}).status_code == 304
+        assert alice.patch(path(post), json={}, headers={"If-Match": etag}).status_code == 200
 
     @pytest.mark.parametrize("header", ["", "garbage", '"', '""', "1", '"11"', '"1', "é"])
-    def test_a_tag_that_never_was_is_stale(self, alice, post, header):
+    def test_an_unknown_etag_is_412(self, alice, post, header):
         problem(alice.patch(path(post), json={}, headers={"If-Match": header}), 412)
 
-    def test_the_same_answer_is_not_sent_twice(self, anonymous, post):
+    def test_a_read_with_the_current_etag_is_304(self, anonymous, post):
         for url in ("/posts", path(post), f"/users/{post['author']['id']}", "/openapi.json"):
             first = anonymous.get(url)
             again = anonymous.get(url, headers={"If-None-Match": first.headers["ETag"]})
@@ -204,9 +200,11 @@ class TestPreconditions:
                 assert again.headers[name] == first.headers[name]
             assert "Content-Length" not in again.headers
 
-    def test_a_new_name_of_the_author_is_not_hidden_by_304(self, alice, anonymous, post):
-        tag = anonymous.get(path(post)).headers["ETag"]
+    def test_a_new_name_of_the_author_changes_a_read_but_not_the_version(
+        self, alice, anonymous, post
+    ):
+        etag = anonymous.get(path(post)).headers["ETag"]
         alice.patch(f"/users/{alice.user['id']}", json={"display_name": "A."})
-        again = anonymous.get(path(post), headers={"If-None-Match": tag})
+        again = anonymous.get(path(post), headers={"If-None-Match": etag})
         assert again.json["author"]["display_name"] == "A."
-        assert alice.patch(path(post), json={}, headers={"If-Match": tag}).status_code == 200
+        assert alice.patch(path(post), json={}, headers={"If-Match": etag}).status_code == 200

@@ -121,9 +121,9 @@ def test_a_change_of_a_columns_type_fails_at_most_one_request(app, anonymous):
 
 
 @on_sqlite
-def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, impatient):
+def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, short_lock_timeout):
     """Reads succeed; writes are 503 with Retry-After."""
-    with impatient.begin() as writer:
+    with short_lock_timeout.begin() as writer:
         writer.execute(sa.update(User).values(bio="x"))
         assert alice.get("/posts").status_code == 200
         assert alice.get("/users/me").json["bio"] is None
@@ -185,9 +185,9 @@ class TestNoLockIsHeld:
         assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
     def test_after_last_seen_at_could_not_be_updated(
-        self, alice, post, write_elsewhere, meanwhile, impatient
+        self, alice, post, write_elsewhere, meanwhile, short_lock_timeout
     ):
-        with impatient.connect() as writer:
+        with short_lock_timeout.connect() as writer:
             writer.execute(sa.update(Session).values(last_seen_at=now() - timedelta(hours=2)))
             writer.commit()
             writer.execute(sa.update(Session).values(user_agent="locked"))
@@ -402,10 +402,10 @@ class TestQueries:
         self, request, statements, url, anonymous_queries, signed_in_queries
     ):
         post, anonymous, alice = map(request.getfixturevalue, ("post", "anonymous", "alice"))
-        illustrated = alice.post_titled("With an image and a comment")
-        comment = alice.comment_on(illustrated, "A comment")
+        illustrated = alice.create_post("With an image and a comment")
+        comment = alice.add_comment(illustrated, "A comment")
         named = {"post": post, "illustrated": illustrated, "comment": comment}
-        named["image"] = alice.illustrate(illustrated)
+        named["image"] = alice.add_image(illustrated)
         url = url.format(**{name: record["id"] for name, record in named.items()})
         for client, count in ((anonymous, anonymous_queries), (alice, signed_in_queries)):
             statements.clear()

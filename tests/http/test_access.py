@@ -1,4 +1,4 @@
-"""Every route and role: who gets which status. A route that is not listed here fails."""
+"""Permissions: the status of each route for each role. An unlisted route fails a test."""
 
 import re
 from io import BytesIO
@@ -18,7 +18,7 @@ BODIES = {
     "POST /signin": {"username": "alice", "password": "a long walk by the sea"},
 }
 
-# Of what Alice owns: the statuses for an anonymous caller, Bob, Alice herself and a moderator.
+# The statuses for the roles, in their order, where the objects belong to Alice.
 MATRIX = {
     "GET /posts": (200, 200, 200, 200),
     "POST /posts": (401, 201, 201, 201),
@@ -82,18 +82,13 @@ def test_a_view_without_an_access_rule_does_not_register():
 
 
 @pytest.fixture
-def url_of(alice, post):
-    """Fill in what Alice owns."""
+def url_of(id_of):
+    """Return a function that fills the ids of objects of Alice into a path."""
 
     def url_of(path):
-        return path.format(
-            post=post["id"],
-            comment=alice.comment_on(post, "A comment")["id"],
-            image=alice.illustrate(post)["id"],
-            user=alice.user["id"],
-            session=alice.get("/sessions").json[0]["id"],
-            file="docs.js" if path.startswith("/static") else "swagger-ui.css",
-        )
+        file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
+        names = re.findall(r"{(\w+)}", path)
+        return path.format_map({name: file if name == "file" else id_of(name) for name in names})
 
     return url_of
 
@@ -107,36 +102,36 @@ def body_of(operation):
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("operation", MATRIX)
-def test_access(operation, role, request, url_of):
+def test_each_role_gets_the_status_in_the_matrix(operation, role, request, url_of):
     client = request.getfixturevalue(role)
     method, path = operation.split()
-    with client.open(url_of(path), method=method, **body_of(operation)) as answer:
-        assert answer.status_code == MATRIX[operation][ROLES.index(role)]
+    with client.open(url_of(path), method=method, **body_of(operation)) as response:
+        assert response.status_code == MATRIX[operation][ROLES.index(role)]
 
 
 @pytest.mark.parametrize("operation", MATRIX)
-def test_an_unknown_query_name_is_refused(operation, alice, url_of):
+def test_an_unknown_query_parameter_is_422(operation, alice, url_of):
     method, path = operation.split()
     url, expected = url_of(path), MATRIX[operation][ROLES.index("alice")]
     query = f"{url}?unknown=1&another="
-    with alice.open(query, method=method, **body_of(operation)) as answer:
+    with alice.open(query, method=method, **body_of(operation)) as response:
         if operation in UNDOCUMENTED:
-            assert answer.status_code == expected
+            assert response.status_code == expected
             return
-        assert faults(answer) == {"unknown", "another"}
-    with alice.open(url, method=method, **body_of(operation)) as answer:
-        assert answer.status_code == expected  # the refused request changed nothing
+        assert faults(response) == {"unknown", "another"}
+    with alice.open(url, method=method, **body_of(operation)) as response:
+        assert response.status_code == expected  # the refused request changed nothing
 
 
-def test_a_query_without_names_is_no_other_url_of_the_same(anonymous, post):
+def test_a_query_without_names_is_422(anonymous, post):
     for query in ("&", "&&"):
         assert faults(anonymous.get(f"/posts/{post['id']}?{query}")) == {""}
     assert anonymous.get(f"/posts/{post['id']}?").status_code == 200
 
 
 @pytest.mark.parametrize("operation", sorted(MATRIX.keys() - UNDOCUMENTED))
-def test_the_document_names_the_cookie_where_it_is_read(operation, app, alice, url_of, monkeypatch):
-    """Generated clients send it where `security` names it, and nowhere else."""
+def test_security_is_documented_if_the_cookie_is_read(operation, app, alice, url_of, monkeypatch):
+    """Generated clients send the cookie only where `security` names it."""
     method, path = operation.split()
     url, documented = url_of(path), alice.get("/openapi.json").json["paths"]
     read = []
@@ -148,23 +143,23 @@ def test_the_document_names_the_cookie_where_it_is_read(operation, app, alice, u
             return super().cookies
 
     monkeypatch.setattr(app, "request_class", Request)
-    answer = alice.open(url, method=method, **body_of(operation))
-    assert answer.status_code == MATRIX[operation][ROLES.index("alice")]
+    response = alice.open(url, method=method, **body_of(operation))
+    assert response.status_code == MATRIX[operation][ROLES.index("alice")]
     security = documented[re.sub("{.*}", "{id}", path)][method.lower()]["security"]
     assert bool(security) == bool(read)
     assert ({} in security) == (bool(read) and MATRIX[operation][0] != 401)
 
 
 @pytest.mark.parametrize("operation", [name for name, row in MATRIX.items() if row[0] == 401])
-def test_who_is_asking_comes_before_what_is_asked(operation, anonymous):
+def test_401_comes_before_all_other_errors(operation, anonymous):
     method, path = operation.split()
-    answer = anonymous.open(path, method=method, data="{", content_type="text/plain")
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == "Cookie"
+    response = anonymous.open(path, method=method, data="{", content_type="text/plain")
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == "Cookie"
 
 
 @pytest.mark.parametrize("operation", [name for name in MATRIX if name.startswith("GET")])
-def test_head_and_options_answer(operation, alice, url_of):
+def test_every_read_supports_head_and_options(operation, alice, url_of):
     url = url_of(operation.split()[1])
     with alice.head(url) as head, alice.get(url) as get:
         assert (head.status_code, head.data) == (get.status_code, b"")

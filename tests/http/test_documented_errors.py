@@ -1,4 +1,4 @@
-"""The document shows each operation's own errors: each example is what a request is answered."""
+"""The documented example of each error is the response of a request that causes it."""
 
 import re
 from io import BytesIO
@@ -11,25 +11,24 @@ from tests.helpers import pictures
 from tests.helpers.assertions import problem
 from tests.http.test_access import BODIES, NAMES
 
-SHOWN = {re.sub("{.*}", "{id}", path): path for path in NAMES.values()}
-BROWSER = {"Sec-Fetch-Site": "cross-site"}
+PATHS = {re.sub("{.*}", "{id}", path): path for path in NAMES.values()}
+CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 
 
 @pytest.fixture
-def owned(alice, post):
-    """The ids of Alice's objects, by the names that test_access gives paths."""
-    return {
-        "post": post["id"],
-        "comment": alice.comment_on(post, "A comment")["id"],
-        "image": alice.illustrate(post)["id"],
-        "user": alice.user["id"],
-        "session": alice.get("/sessions").json[0]["id"],
-    }
+def object_id(id_of):
+    """Return a function that returns the id of Alice's object for the path of an operation."""
+
+    def object_id(operation):
+        kind = re.search("{(.*)}", PATHS.get(operation.split()[1], ""))
+        return id_of(kind[1]) if kind else ""
+
+    return object_id
 
 
 @pytest.fixture
 def documented(anonymous):
-    """Return each operation that documents a status, with its example."""
+    """Return a function that yields each operation that documents a status, and the example."""
 
     def documented(status, client=anonymous):
         document = client.get("/openapi.json").json
@@ -47,12 +46,11 @@ def documented(anonymous):
 
 
 def body_of(operation, **changes):
-    """Return a valid body for an operation, as arguments of a test client."""
+    """Return the arguments of a test client for a valid body of an operation."""
     if operation == "POST /posts/{id}/images":
         return {"data": {"file": (BytesIO(pictures.png()), "a.png")} | changes}
-    shown = operation.replace("{id}", "{post}")
     if operation.startswith(("POST", "PATCH")):
-        return {"json": BODIES.get(shown, {}) | changes}
+        return {"json": BODIES.get(operation.replace("{id}", "{post}"), {}) | changes}
     return {}
 
 
@@ -61,33 +59,26 @@ def send(client, operation, id="x", **arguments):
     return client.open(path.replace("{id}", id), method=method, **arguments)
 
 
-def id_of(operation, owned):
-    """Return the id of what Alice owns for an operation; "" where its path has none."""
-    kind = re.search("{(.*)}", SHOWN.get(operation.split()[1], ""))
-    return owned[kind[1]] if kind else ""
-
-
-def assert_shown(answer, example):
-    """Assert that the answer is the problem that the document shows."""
-    body = problem(answer, example["status"])
+def assert_matches(response, example):
+    """Assert that the response is the documented example, apart from its request ID."""
+    body = problem(response, example["status"])
     assert body == example | {"request_id": body["request_id"]}
 
 
-def test_401(documented, anonymous):
-    wrong = {"password": "another password"}
+def test_each_401_is_as_documented(documented, anonymous):
     for operation, example in documented(401):
-        answer = send(anonymous, operation, "a" * 21, **body_of(operation, **wrong))
-        assert_shown(answer, example)
+        body = body_of(operation, password="another password")
+        assert_matches(send(anonymous, operation, "a" * 21, **body), example)
 
 
-def test_404(documented, alice):
+def test_each_404_is_as_documented(documented, alice):
     operations = dict(documented(404))
     assert len(operations) > 12
     for operation, example in operations.items():
-        assert_shown(send(alice, operation, "a" * 21, **body_of(operation)), example)
+        assert_matches(send(alice, operation, "a" * 21, **body_of(operation)), example)
 
 
-def test_403(documented, owned, sign_in, flask, make_app):
+def test_each_403_is_as_documented(documented, object_id, sign_in, flask, make_app):
     bob = sign_in("bob")
     sign_in("carol")
     flask("users", "suspend", "carol")
@@ -96,31 +87,32 @@ def test_403(documented, owned, sign_in, flask, make_app):
     operations = dict(documented(403))
     assert own < operations.keys()
     for operation, example in operations.items():
-        headers = BROWSER if operation in own else {}
+        headers = CROSS_SITE if operation in own else {}
         client = closed if operation == "POST /signup" else bob
         changes = {"username": "carol"} if operation == "POST /signin" else {}
-        arguments = {"headers": headers} | body_of(operation, **changes)
-        answer = send(client, operation, id_of(operation, owned), **arguments)
-        assert_shown(answer, example)
+        body = body_of(operation, **changes)
+        response = send(client, operation, object_id(operation), headers=headers, **body)
+        assert_matches(response, example)
 
 
-def test_409(documented, alice, bob):
-    taken = {"username": "bob"}
+def test_each_409_is_as_documented(documented, alice, bob):
     for operation, example in documented(409):
         if operation in {"POST /signup", "PATCH /users/{id}"}:
-            answer = send(alice, operation, alice.user["id"], **body_of(operation, **taken))
-            assert_shown(answer, example)
+            body = body_of(operation, username="bob")
+            assert_matches(send(alice, operation, alice.user["id"], **body), example)
         else:
             assert example["detail"] == StillUnderWay.description
 
 
-def test_412(documented, owned, alice):
+def test_each_412_is_as_documented(documented, object_id, alice):
+    headers = {"If-Match": '"99"'}
     for operation, example in documented(412):
-        arguments = {"headers": {"If-Match": '"99"'}} | body_of(operation)
-        assert_shown(send(alice, operation, id_of(operation, owned), **arguments), example)
+        body = body_of(operation)
+        response = send(alice, operation, object_id(operation), headers=headers, **body)
+        assert_matches(response, example)
 
 
-def test_422(documented, alice):
+def test_each_422_is_as_documented(documented, alice):
     operations = dict(documented(422))
     assert len(operations) > 20
     for operation, example in operations.items():
@@ -129,46 +121,44 @@ def test_422(documented, alice):
         if operation == "POST /posts/{id}/images":
             body = {"data": {"alt": "A loom"}, "content_type": "multipart/form-data"}
         query = "" if takes_body or "{id}" in operation else "?page=1"
-        assert_shown(send(alice, operation + query, **body), example)
+        assert_matches(send(alice, operation + query, **body), example)
 
 
-def test_400(documented, alice, make_app):
+def test_each_400_is_as_documented(documented, alice, make_app):
     client = make_app(PUBLIC_URL="https://example.org").test_client()
     for operation, example in documented(400):
         if operation == "POST /posts/{id}/images":
             body = {"data": b"x", "content_type": "multipart/form-data"}
-            answer = send(alice, operation, **body)
+            response = send(alice, operation, **body)
         elif "JSON" in example["detail"]:
-            answer = send(alice, operation, data=b"x", content_type="application/json")
+            response = send(alice, operation, data=b"x", content_type="application/json")
         else:
-            answer = send(client, operation, headers={"Host": "example.net"})
-        assert_shown(answer, example)
+            response = send(client, operation, headers={"Host": "example.net"})
+        assert_matches(response, example)
 
 
-def test_413_and_415(documented, make_app, sign_in):
-    client = make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024).test_client()
-    client.set_cookie("session", sign_in("alice").get_cookie("session").value)
+def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
+    client = sign_in("alice").copy(make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024))
     large = b"x" * 2000
     for operation, example in documented(413, client):
         form = {"data": {"file": (BytesIO(large), "a.png")}}
         body = {"data": large, "content_type": "application/json"}
         is_form = operation == "POST /posts/{id}/images"
-        assert_shown(send(client, operation, **(form if is_form else body)), example)
+        assert_matches(send(client, operation, **(form if is_form else body)), example)
     for operation, example in documented(415, client):
         body = {"data": b"x", "content_type": "text/plain"}
-        assert_shown(send(client, operation, **body), example)
+        assert_matches(send(client, operation, **body), example)
 
 
-def test_429(documented, make_app, sign_in):
+def test_each_429_is_as_documented(documented, make_app, sign_in):
     names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES")
     limits = {f"LIMIT_{name}": "1/hour" for name in names}
     alice = sign_in("alice")
-    post = alice.post_titled("On engines")
-    client = make_app(RATE_LIMITS="on", **limits).test_client()
-    client.set_cookie("session", alice.get_cookie("session").value)
+    post = alice.create_post("On engines")
+    client = alice.copy(make_app(RATE_LIMITS="on", **limits))
     operations = dict(documented(429, client))
     assert len(operations) == 6
-    # Sign-in comes last, since its failures count for the address as well.
+    # Sign-in comes last, because its failures count for the address too.
     for operation in sorted(operations, key=lambda operation: operation == "POST /signin"):
         changes = {}
         if operation == "PATCH /users/{id}":
@@ -177,13 +167,13 @@ def test_429(documented, make_app, sign_in):
         for attempt in range(6):
             if operation == "POST /signin":
                 changes = {"username": f"unknown-{attempt}"}
-            answer = send(client, operation, id, **body_of(operation, **changes))
-            if answer.status_code == 429:
+            response = send(client, operation, id, **body_of(operation, **changes))
+            if response.status_code == 429:
                 break
-        assert_shown(answer, operations[operation])
+        assert_matches(response, operations[operation])
 
 
-def test_limits_that_are_lifted_are_not_documented(documented, make_app):
+def test_a_limit_that_is_off_is_not_documented(documented, make_app):
     client = make_app(LIMIT_POSTS="").test_client()
     assert "POST /posts" not in dict(documented(429, client))
 
@@ -191,11 +181,11 @@ def test_limits_that_are_lifted_are_not_documented(documented, make_app):
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (500, RuntimeError("the inside")),
+        (500, RuntimeError("something internal")),
         (503, sa.exc.OperationalError("SELECT 1", {}, Exception("database is locked"))),
     ],
 )
-def test_500_and_503(documented, make_app, status, error):
+def test_each_500_and_503_is_as_documented(documented, make_app, status, error):
     app = make_app(PROPAGATE_EXCEPTIONS=False)
 
     def fail():
@@ -203,4 +193,4 @@ def test_500_and_503(documented, make_app, status, error):
 
     app.view_functions["posts.list_posts"] = fail
     [example] = {str(example): example for _, example in documented(status)}.values()
-    assert_shown(app.test_client().get("/posts"), example)
+    assert_matches(app.test_client().get("/posts"), example)

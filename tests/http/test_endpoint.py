@@ -1,4 +1,4 @@
-"""A view that declares too little does not register, or fails on its first request."""
+"""A view with an incomplete declaration is refused or fails on its first request."""
 
 import inspect
 
@@ -20,7 +20,7 @@ def blueprint():
 
 @pytest.fixture
 def client(make_app, blueprint):
-    """Return a function that makes a client of an app with the blueprint."""
+    """Return a function that creates a client of an app with the blueprint."""
 
     def client():
         app = make_app()
@@ -45,7 +45,7 @@ def test_an_unknown_declaration_is_refused(blueprint):
 
 
 @pytest.mark.parametrize("name", ["body", "form", "query", "if_match", "id"])
-def test_a_parameter_that_is_not_declared_is_refused(blueprint, name):
+def test_an_undeclared_parameter_is_refused(blueprint, name):
     view = eval(f"lambda {name}: None")
     with pytest.raises(TypeError, match=f"takes .*{name}.* but declares"):
         blueprint.post("/extra", access=PUBLIC)(view)
@@ -54,7 +54,7 @@ def test_a_parameter_that_is_not_declared_is_refused(blueprint, name):
 @pytest.mark.parametrize(
     "declared", [{"body": Schema()}, {"form": Schema()}, {"query": Schema()}, {"if_match": True}]
 )
-def test_a_declaration_that_is_not_taken_is_refused(blueprint, declared):
+def test_a_declaration_without_its_parameter_is_refused(blueprint, declared):
     with pytest.raises(TypeError, match=f"but declares .*{next(iter(declared))}"):
         blueprint.post("/extra", access=PUBLIC, **declared)(lambda: None)
 
@@ -75,11 +75,10 @@ def test_an_idempotent_view_that_does_not_save_its_response_fails(blueprint, cli
     def forgetful():
         return {}
 
-    other = client()
-    other.set_cookie("session", alice.get_cookie("session").value)
-    assert other.post("/extra").status_code == 200
+    signed_in = alice.copy(client().application)
+    assert signed_in.post("/extra").status_code == 200
     with pytest.raises(RuntimeError, match="forgetful did not call"):
-        other.post("/extra", headers={"Idempotency-Key": "a"})
+        signed_in.post("/extra", headers={"Idempotency-Key": "a"})
 
 
 def test_a_view_that_is_not_idempotent_cannot_save_its_response(blueprint, client):
@@ -93,22 +92,22 @@ def test_a_view_that_is_not_idempotent_cannot_save_its_response(blueprint, clien
 
 
 @pytest.mark.parametrize(("returns", "body"), [(None, {}), ({}, None)])
-def test_a_view_returns_a_body_if_it_declares_one(blueprint, client, returns, body):
+def test_a_view_must_return_a_body_exactly_if_it_declares_one(blueprint, client, returns, body):
     @blueprint.get("/extra", access=PUBLIC, returns=returns)
-    def other():
+    def mistaken():
         return body
 
-    with pytest.raises(RuntimeError, match="other returned another body"):
+    with pytest.raises(RuntimeError, match="mistaken returned another body"):
         client().get("/extra")
 
 
-def test_every_view_that_writes_commits_in_sight(app):
+def test_every_view_that_writes_contains_its_commit(app):
     for endpoint in endpoints(app):
         if endpoint.method not in SAFE_METHODS:
             assert "db.session.commit()" in inspect.getsource(endpoint.view), endpoint.name
 
 
-def test_a_session_is_left_without_a_transaction(app, alice, post):
+def test_a_request_leaves_no_transaction_open(app, alice, post):
     with app.app_context():
         alice.get(f"/posts/{post['id']}")
         assert not db.session.registry.has() or not db.session().in_transaction()

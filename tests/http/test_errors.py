@@ -1,4 +1,4 @@
-"""One shape for every error, and what every answer carries."""
+"""Problem details, request IDs, headers of every response, and host names."""
 
 import json
 import logging
@@ -12,8 +12,8 @@ from tests.helpers.assertions import problem
 
 
 @pytest.fixture
-def failing(make_app):
-    """A client of an app whose GET /fail raises what `failing.error` is."""
+def failing_client(make_app):
+    """A client of an app on which `GET /fail` raises the client's `error`."""
     app = make_app(PROPAGATE_EXCEPTIONS=False)
     client = app.test_client()
 
@@ -24,27 +24,36 @@ def failing(make_app):
     return client
 
 
-def test_an_unknown_path_is_a_problem(anonymous):
+@pytest.fixture
+def log_to_stderr():
+    """Log to stderr, which Flask does only if there are no handlers such as those of pytest."""
+    logger = logging.getLogger("posting")
+    logger.addHandler(default_handler)
+    yield
+    logger.removeHandler(default_handler)
+
+
+def test_an_unknown_path_is_404(anonymous):
     assert problem(anonymous.get("/nothing"), 404)["detail"] == "There is nothing at this path."
     for path in ("/posts/", "/Posts", "/users", "/posts/" + "a" * 21 + "/"):
         problem(anonymous.get(path), 404)
 
 
-def test_a_doubled_slash_is_no_redirect(anonymous):
+def test_a_double_slash_is_404_and_not_a_redirect(anonymous):
     problem(anonymous.get("/users//me"), 404)
 
 
-def test_an_unknown_method_is_a_problem(anonymous):
-    answer = anonymous.put("/posts")
-    problem(answer, 405)
-    assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}
+def test_an_unsupported_method_is_405(anonymous):
+    response = anonymous.put("/posts")
+    problem(response, 405)
+    assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}
 
 
-def test_a_failure_tells_nothing_of_the_inside(failing, caplog):
-    failing.error = RuntimeError("the secret inside")
-    answer = failing.get("/fail", headers={"X-Request-ID": "find-me"})
-    assert "secret" not in answer.text
-    assert problem(answer, 500)["request_id"] == "find-me"
+def test_a_server_error_reveals_nothing_internal(failing_client, caplog):
+    failing_client.error = RuntimeError("the secret inside")
+    response = failing_client.get("/fail", headers={"X-Request-ID": "find-me"})
+    assert "secret" not in response.text
+    assert problem(response, 500)["request_id"] == "find-me"
     assert "the secret inside" in caplog.text
 
 
@@ -55,49 +64,49 @@ def test_a_failure_tells_nothing_of_the_inside(failing, caplog):
         sa.exc.TimeoutError("QueuePool limit reached"),
     ],
 )
-def test_a_database_that_is_busy_or_away_is_503(failing, error):
-    failing.error = error
-    answer = failing.get("/fail")
-    assert "locked" not in answer.text
-    problem(answer, 503)
-    assert answer.headers["Retry-After"] == "1"
+def test_a_busy_or_unavailable_database_is_503(failing_client, error):
+    failing_client.error = error
+    response = failing_client.get("/fail")
+    assert "locked" not in response.text
+    problem(response, 503)
+    assert response.headers["Retry-After"] == "1"
 
 
-def test_a_lost_connection_ends_with_its_request(anonymous):
-    def lose(*_):
+def test_a_lost_connection_does_not_affect_later_requests(anonymous):
+    def lose_connection(*_):
         raise sa.exc.OperationalError("SELECT 1", {}, Exception("connection lost"))
 
-    sa.event.listen(sa.Engine, "before_cursor_execute", lose)
+    sa.event.listen(sa.Engine, "before_cursor_execute", lose_connection)
     try:
         problem(anonymous.get("/posts"), 503)
         problem(anonymous.get("/readyz"), 503)
         assert anonymous.get("/healthz").status_code == 200
     finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", lose)
+        sa.event.remove(sa.Engine, "before_cursor_execute", lose_connection)
     assert anonymous.get("/posts").status_code == 200
 
 
-def test_a_schema_that_is_not_current_is_not_ready(anonymous, monkeypatch):
+def test_the_service_is_not_ready_before_the_schema_is_current(anonymous, monkeypatch):
     monkeypatch.setattr("posting.db.migrations.head_revision", lambda: "9999")
     assert "flask db upgrade" in problem(anonymous.get("/readyz"), 503)["detail"]
 
 
 class TestRequestId:
     @pytest.mark.parametrize("sent", ["a", "A-b_c.9", "x" * 64])
-    def test_a_well_formed_one_is_kept(self, anonymous, sent):
+    def test_a_valid_id_of_the_client_is_used(self, anonymous, sent):
         assert anonymous.get("/", headers={"X-Request-ID": sent}).headers["X-Request-ID"] == sent
 
     @pytest.mark.parametrize("sent", ["", " ", "x" * 65, "a b", "é", "a\tb", "<script>"])
-    def test_any_other_is_replaced(self, anonymous, sent):
-        answers = [anonymous.get("/", headers={"X-Request-ID": sent}) for _ in range(2)]
-        ids = {answer.headers["X-Request-ID"] for answer in answers}
+    def test_an_invalid_id_of_the_client_is_replaced(self, anonymous, sent):
+        responses = [anonymous.get("/", headers={"X-Request-ID": sent}) for _ in range(2)]
+        ids = {response.headers["X-Request-ID"] for response in responses}
         assert len(ids) == 2
         assert sent not in ids
 
-    @pytest.mark.parametrize("form", ["text", "json"])
-    def test_it_is_in_every_log_line(self, make_app, form, capsys):
-        app = make_app(LOG_FORMAT=form, LOG_REQUESTS="off")
-        app.logger.addHandler(default_handler)  # as where no others handle the root's lines
+    @pytest.mark.parametrize("log_format", ["text", "json"])
+    @pytest.mark.usefixtures("log_to_stderr")
+    def test_it_is_in_every_log_line(self, make_app, log_format, capsys):
+        app = make_app(LOG_FORMAT=log_format, LOG_REQUESTS="off")
 
         @app.get("/log")
         def log():
@@ -105,18 +114,17 @@ class TestRequestId:
             return ""
 
         app.test_client().get("/log", headers={"X-Request-ID": "find-me"})
-        app.logger.removeHandler(default_handler)
         [line] = capsys.readouterr().err.splitlines()
         assert "find-me" in line
         assert "\x1b" not in line
-        if form == "json":
+        if log_format == "json":
             entry = json.loads(line)
             assert entry["message"] == "one line\nor two \x1b[31m"
             assert entry["request_id"] == "find-me"
 
 
 class TestHeaders:
-    def test_every_answer_is_guarded(self, alice, post):
+    def test_every_response_has_security_headers(self, alice, post):
         for url in ("/posts", f"/posts/{post['id']}", "/users/me", "/nothing", "/docs", "/"):
             headers = alice.get(url).headers
             assert headers["X-Content-Type-Options"] == "nosniff"
@@ -126,24 +134,24 @@ class TestHeaders:
             assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
             assert "Strict-Transport-Security" not in headers
 
-    def test_https_is_kept_to(self, make_app):
+    def test_behind_https_hsts_is_set(self, make_app):
         client = make_app(PUBLIC_URL="https://example.org").test_client()
         assert client.get("/healthz").headers["Strict-Transport-Security"] == "max-age=31536000"
 
-    def test_what_depends_on_the_asker_is_not_stored(self, alice, post):
-        for answer in (
+    def test_responses_that_depend_on_the_user_are_not_stored(self, alice, post):
+        for response in (
             alice.get("/users/me"),
             alice.get("/sessions"),
             alice.post("/posts", json={"title": "a", "content": "b"}),
             alice.get("/nothing"),
             alice.delete(f"/posts/{post['id']}"),
         ):
-            assert answer.headers["Cache-Control"] == "private, no-store"
+            assert response.headers["Cache-Control"] == "private, no-store"
 
-    def test_what_is_public_is_revalidated(self, alice, post):
+    def test_public_responses_are_revalidated(self, alice, post):
         for url in ("/posts", f"/posts/{post['id']}", f"/users/{alice.user['id']}"):
-            answer = alice.get(url)
-            assert answer.headers["Cache-Control"] == "public, max-age=0, must-revalidate"
+            response = alice.get(url)
+            assert response.headers["Cache-Control"] == "public, max-age=0, must-revalidate"
 
 
 class TestHosts:
@@ -166,44 +174,44 @@ class TestHosts:
             ("", 400),
         ],
     )
-    def test_other_hosts_are_refused_behind_a_public_url(self, make_app, host, status):
+    def test_with_a_public_url_other_hosts_are_400(self, make_app, host, status):
         client = make_app(PUBLIC_URL="https://example.org").test_client()
-        answer = client.get("/healthz", headers={"Host": host})
-        assert answer.status_code == status
+        response = client.get("/healthz", headers={"Host": host})
+        assert response.status_code == status
         if status == 400:
-            problem(answer, 400)
+            problem(response, 400)
             problem(client.get("/nothing", headers={"Host": host}), 400)
             problem(client.post("/signin", json={}, headers={"Host": host}), 400)
 
-    def test_forwarded_headers_are_ignored_without_proxies(self, alice):
+    def test_forwarded_headers_are_ignored_without_a_configured_proxy(self, alice):
         forged = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Prefix": "/evil"}
-        answer = alice.post("/posts", json={"title": "a", "content": "b"}, headers=forged)
-        assert answer.headers["Location"].startswith("http://localhost/posts/")
+        response = alice.post("/posts", json={"title": "a", "content": "b"}, headers=forged)
+        assert response.headers["Location"].startswith("http://localhost/posts/")
 
-    def test_a_configured_proxy_is_believed(self, make_app, alice):
+    def test_forwarded_headers_of_a_configured_proxy_are_used(self, make_app, alice):
         client = make_app(PROXY_HOPS=1).test_client()
         sent = {
             "X-Forwarded-Host": "example.org",
             "X-Forwarded-Proto": "https",
             "X-Forwarded-Prefix": "/community",
         }
-        answer = client.get("/", headers=sent)
-        assert answer.headers["Location"] == "https://example.org/community/docs"
+        response = client.get("/", headers=sent)
+        assert response.headers["Location"] == "https://example.org/community/docs"
         page = client.get("/docs", headers=sent).text
         assert 'src="/community/docs/swagger-ui-bundle.js"' in page
         assert client.get("/openapi.json", headers=sent).json["servers"] == [{"url": "/community"}]
 
 
-def test_no_exception_forges_a_line_or_tells_what_was_sent(failing, capsys):
-    """Indented, since the databases' messages hold texts of users with their line breaks."""
-    failing.application.logger.addHandler(default_handler)
+@pytest.mark.usefixtures("log_to_stderr")
+def test_a_logged_exception_cannot_forge_a_line_or_contain_parameters(failing_client, capsys):
+    """Messages of databases contain texts of users with line breaks, so they are indented."""
     forged = "2026-11-21T09:30:00.125Z INFO [x] event=sign-in"
-    failing.error = RuntimeError(f"the row\n{forged}")
-    problem(failing.get("/fail"), 500)
+    failing_client.error = RuntimeError(f"the row\n{forged}")
+    problem(failing_client.get("/fail"), 500)
     lines = capsys.readouterr().err.splitlines()
     assert f"    {forged}" in lines
     assert forged not in lines
-    with failing.application.app_context():
+    with failing_client.application.app_context():
         assert db.engine.hide_parameters
 
 

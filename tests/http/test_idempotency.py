@@ -1,4 +1,4 @@
-"""Requests that are sent again, with an Idempotency-Key."""
+"""Requests repeated with an Idempotency-Key."""
 
 from datetime import timedelta
 from io import BytesIO
@@ -14,8 +14,11 @@ from tests.conftest import POSTGRES
 from tests.helpers import pictures
 from tests.helpers.assertions import faults, problem
 
+pytestmark = pytest.mark.usefixtures("cached_codec")
 KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"
 MODELS = {"posts": Post, "comments": Comment, "images": Image}
+INVALID = {"posts": {"content": ""}, "comments": {"content": ""}, "images": {"file": b"x"}}
+CHANGES = {"posts": {"title": "New"}, "comments": {"content": "New"}, "images": {"alt": "New"}}
 
 
 def keyed(key=KEY):
@@ -29,123 +32,128 @@ def kind(request):
 
 @pytest.fixture
 def send(alice, post, kind):
-    """Send a request that creates something of each kind; `number` makes it another one."""
+    """Return a function that sends a request to create a post, a comment or an image."""
 
-    def send(client=alice, number=0, headers=None, post=post):
+    def send(client=alice, headers=None, post=post, **changes):
         headers = keyed() if headers is None else headers
         if kind == "posts":
-            body = {"title": f"Title {number}", "content": "Some text."}
+            body = {"title": "On looms", "content": "Some text."} | changes
             return client.post("/posts", json=body, headers=headers)
         if kind == "comments":
-            body = {"content": f"Comment {number}"}
+            body = {"content": "Indeed."} | changes
             return client.post(f"/posts/{post['id']}/comments", json=body, headers=headers)
-        form = {"file": (BytesIO(pictures.png()), "a.png"), "alt": f"Image {number}"}
+        form = {"file": pictures.png(), "alt": "A loom"} | changes
+        form["file"] = (BytesIO(form["file"]), "a.png")
         return client.post(f"/posts/{post['id']}/images", data=form, headers=headers)
 
     return send
 
 
 @pytest.fixture
-def made(app, post, kind):
-    """Count what was created beside the fixture's post."""
+def count(app, post, kind):
+    """Return a function that counts the posts, comments or images created by `send`."""
+    model = MODELS[kind]
+    number = sa.select(sa.func.count(model.id))
+    if kind == "posts":
+        number = number.where(Post.title != post["title"])
 
-    def made():
+    def count():
         with app.app_context():
-            count = db.session.scalar(sa.select(sa.func.count(MODELS[kind].id)))
-        return count - (kind == "posts")
+            return db.session.scalar(number)
 
-    return made
-
-
-def same_answer(one, two):
-    assert (one.status_code, one.data) == (two.status_code, two.data) == (201, two.data)
-
-    def headers(answer):
-        return {name: value for name, value in answer.headers.items() if name != "X-Request-ID"}
-
-    assert headers(one) == headers(two)
+    return count
 
 
-def test_what_is_sent_again_is_not_done_again(send, made):
+def assert_same_response(one, other):
+    assert (one.status_code, one.data) == (other.status_code, other.data) == (201, other.data)
+    headers = [
+        {name: value for name, value in response.headers.items() if name != "X-Request-ID"}
+        for response in (one, other)
+    ]
+    assert headers[0] == headers[1]
+
+
+def age_keys(app, hours):
+    with app.app_context():
+        created_at = now() - timedelta(hours=hours)
+        db.session.execute(sa.update(IdempotencyKey).values(created_at=created_at))
+        db.session.commit()
+
+
+def stored_keys(app):
+    with app.app_context():
+        return set(db.session.scalars(sa.select(IdempotencyKey.key)))
+
+
+def test_a_repeated_request_gets_the_same_response_and_creates_nothing(send, count):
     first = send()
     for _ in range(3):
-        same_answer(send(), first)
-    assert made() == 1
+        assert_same_response(send(), first)
+    assert count() == 1
 
 
-def test_without_a_key_it_is(send, made):
+def test_a_repeated_request_without_a_key_creates_another_one(send, count):
     for _ in range(2):
         assert send(headers={}).status_code == 201
-    assert made() == 2
+    assert count() == 2
 
 
-def test_the_same_key_for_something_else_is_refused(send, made):
+def test_a_key_with_another_body_is_422(send, count, kind):
     send()
-    assert faults(send(number=1)) == {"Idempotency-Key"}
-    assert made() == 1
+    assert faults(send(**CHANGES[kind])) == {"Idempotency-Key"}
+    assert count() == 1
 
 
-def test_the_same_body_elsewhere_is_something_else(alice, send, made, kind):
-    other = alice.post_titled("Another")
-    if kind != "posts":
-        send()
-        assert faults(send(post=other)) == {"Idempotency-Key"}
-        assert made() == 1
+def test_a_key_with_another_url_is_422(alice, post, send, count, kind):
+    send()
+    if kind == "posts":
+        path = f"/posts/{post['id']}/comments"
+        response = alice.post(path, json={"content": "Some text."}, headers=keyed())
+    else:
+        response = send(post=alice.create_post(post["title"]))
+    assert faults(response) == {"Idempotency-Key"}
+    assert count() == 1
 
 
-def test_keys_are_each_users_own(alice, sign_in, kind, made):
-    for client in (alice, sign_in("zoe")):
-        own = client.post_titled("Own")
-        bodies = {
-            "posts": ("/posts", {"json": {"title": "x", "content": "y"}}),
-            "comments": (f"/posts/{own['id']}/comments", {"json": {"content": "x"}}),
-            "images": (
-                f"/posts/{own['id']}/images",
-                {"data": {"file": (BytesIO(pictures.png()), "a")}},
-            ),
-        }
-        path, body = bodies[kind]
-        assert client.post(path, headers=keyed(), **body).status_code == 201
-    assert made() == (4 if kind == "posts" else 2)
+def test_two_users_may_use_the_same_key(post, sign_in, send, count):
+    zoe = sign_in("zoe")
+    assert send().status_code == 201
+    assert send(zoe, post=zoe.create_post(post["title"])).status_code == 201
+    assert count() == 2
 
 
-def test_the_first_answer_is_given_even_if_what_it_made_has_changed(alice, send, kind):
+def test_the_first_response_is_repeated_after_later_changes(alice, send, kind):
     first = send()
     path = f"/{kind}/{first.json['id']}"
-    change = {"posts": {"title": "New"}, "comments": {"content": "New"}, "images": {"alt": "New"}}
-    assert alice.patch(path, json=change[kind]).status_code == 200
-    same_answer(send(), first)
+    assert alice.patch(path, json=CHANGES[kind]).status_code == 200
+    assert_same_response(send(), first)
     assert alice.delete(path).status_code == 204
-    same_answer(send(), first)
+    assert_same_response(send(), first)
 
 
-def test_a_refusal_is_not_kept(alice, post, made, kind, send):
-    path = {"posts": "/posts"}.get(kind, f"/posts/{post['id']}/{kind}")
-    if kind == "images":
-        faults(alice.post(path, data={"file": (BytesIO(b"x"), "a")}, headers=keyed()))
-    else:
-        faults(alice.post(path, json={"content": ""}, headers=keyed()))
+def test_an_error_is_not_stored(send, count, kind):
+    problem(send(**INVALID[kind]), 422)
     assert send().status_code == 201
-    assert made() == 1
+    assert count() == 1
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a b", "ä", "\x7f", "a\tb"])
-def test_a_malformed_key_is_told_with_all_else(alice, send, made, key):
+def test_a_malformed_key_is_422_with_all_other_errors(alice, send, count, key):
     assert faults(send(headers=keyed(key))) == {"Idempotency-Key"}
-    answer = alice.post("/posts", json={"title": ""}, headers=keyed(key))
-    assert faults(answer) == {"Idempotency-Key", "/title", "/content"}
-    assert made() == 0
+    response = alice.post("/posts", json={"title": ""}, headers=keyed(key))
+    assert faults(response) == {"Idempotency-Key", "/title", "/content"}
+    assert count() == 0
 
 
 @pytest.mark.parametrize("key", ["!", "~" * 255, '"quoted"', "W/,;=\\"])
-def test_any_visible_text_is_a_key(send, made, key):
-    same_answer(send(headers=keyed(key)), send(headers=keyed(key)))
-    assert made() == 1
+def test_a_key_may_have_any_visible_ascii_characters(send, count, key):
+    assert_same_response(send(headers=keyed(key)), send(headers=keyed(key)))
+    assert count() == 1
 
 
-def test_a_picture_is_the_same_whatever_its_form_looks_like(alice, post):
-    """Clients draw a new boundary for each try, and may name the file otherwise."""
-    answers = [
+def test_the_boundary_and_the_file_name_do_not_make_another_request(alice, post):
+    """Clients choose a new boundary for each attempt, and perhaps another file name."""
+    responses = [
         alice.post(
             f"/posts/{post['id']}/images",
             data={"file": (BytesIO(pictures.png()), name)},
@@ -153,133 +161,112 @@ def test_a_picture_is_the_same_whatever_its_form_looks_like(alice, post):
         )
         for name in ("a.png", "b.jpg")
     ]
-    same_answer(*answers)
+    assert_same_response(*responses)
     other = {"file": (BytesIO(pictures.png(compress_level=0)), "a.png")}
-    answer = alice.post(f"/posts/{post['id']}/images", data=other, headers=keyed())
-    assert faults(answer) == {"Idempotency-Key"}
+    response = alice.post(f"/posts/{post['id']}/images", data=other, headers=keyed())
+    assert faults(response) == {"Idempotency-Key"}
 
 
-def age(app, hours):
-    with app.app_context():
-        old = now() - timedelta(hours=hours)
-        db.session.execute(sa.update(IdempotencyKey).values(created_at=old))
-        db.session.commit()
-
-
-def kept(app):
-    with app.app_context():
-        return set(db.session.scalars(sa.select(IdempotencyKey.key)))
-
-
-def test_a_key_is_good_for_a_day(app, send, made):
+def test_a_key_is_valid_for_a_day(app, send, count, kind):
     first = send()
-    age(app, 23.9)
-    same_answer(send(), first)
-    age(app, 24.1)
-    assert send(number=1).status_code == 201
-    assert made() == 2
+    age_keys(app, 23.9)
+    assert_same_response(send(), first)
+    age_keys(app, 24.1)
+    assert send(**CHANGES[kind]).status_code == 201
+    assert count() == 2
 
 
-def test_old_keys_are_swept_by_whoever_uses_one(app, alice, bob):
-    def post(client, key):
-        body = {"title": "x", "content": "y"}
-        assert client.post("/posts", json=body, headers=keyed(key)).status_code == 201
-
+def test_a_request_with_a_key_purges_the_expired_keys_of_all_users(app, alice, bob):
+    body = {"title": "x", "content": "y"}
     for number in range(5):
-        post(alice, f"old-{number}")
-    age(app, 25)
-    post(bob, "new")
-    assert kept(app) == {"new"}
+        alice.post("/posts", json=body, headers=keyed(f"old-{number}"))
+    age_keys(app, 25)
+    assert bob.post("/posts", json=body, headers=keyed("new")).status_code == 201
+    assert stored_keys(app) == {"new"}
 
 
-def test_old_keys_are_swept_at_sign_in_too(app, alice, send, sign_in):
-    """What they keep of deleted posts is gone in a day, also where nobody uses keys any more."""
+def test_sign_in_purges_expired_keys_too(app, alice, send, sign_in):
+    """The stored responses of deleted posts expire even if no client uses keys any more."""
     send()
-    age(app, 25)
+    age_keys(app, 25)
     sign_in("bob")
-    assert kept(app) == set()
+    assert stored_keys(app) == set()
 
 
-def test_nobody_who_has_swept_waits_for_another(send, statements):
-    """Two who had swept each other's keys, and then waited for those, would wait for good."""
+def test_expired_keys_are_purged_after_the_new_key_is_stored(send, statements):
+    """In the other order, two requests could each wait for a key that the other has purged."""
     send()
-    sweeping = [sql for sql in statements if "idempotency_keys" in sql and "LIMIT" in sql]
-    storing = [sql for sql in statements if sql.startswith("INSERT INTO idempotency_keys")]
-    assert statements.index(sweeping[0]) > statements.index(storing[0])
+    purges = [sql for sql in statements if "idempotency_keys" in sql and "LIMIT" in sql]
+    inserts = [sql for sql in statements if sql.startswith("INSERT INTO idempotency_keys")]
+    assert statements.index(purges[0]) > statements.index(inserts[0])
 
 
-def test_an_old_key_may_be_used_again_however_many_older_ones_there_are(app, alice, monkeypatch):
+def test_an_expired_key_can_be_used_again_before_it_is_purged(app, alice, monkeypatch):
     monkeypatch.setattr("posting.db.purge.MAX_ROWS", 1)
     body = {"title": "x", "content": "y"}
     for key in ("a", "b", "c"):
         alice.post("/posts", json=body, headers=keyed(key))
-    age(app, 25)
+    age_keys(app, 25)
     assert alice.post("/posts", json=body, headers=keyed("c")).status_code == 201
-    assert "c" in kept(app)
+    assert "c" in stored_keys(app)
 
 
-def test_keys_go_with_their_account(app, alice, send):
+def test_keys_are_deleted_with_their_account(app, alice, send):
     send()
     alice.delete(f"/users/{alice.user['id']}")
-    assert kept(app) == set()
+    assert stored_keys(app) == set()
 
 
-def test_nothing_is_made_when_the_key_cannot_be_kept(app, send, made, monkeypatch):
+def test_nothing_is_created_if_the_key_cannot_be_stored(app, send, count, monkeypatch):
     def fail(*_):
         raise RuntimeError("a test")
 
     monkeypatch.setattr("posting.http.idempotency.purge_expired", fail)
     with pytest.raises(RuntimeError, match="a test"):
         send()
-    assert made() == 0
+    assert count() == 0
 
 
 @pytest.fixture
-def overtaken(monkeypatch):
-    """Do something twice: the second one begins before, and looks for the key before, the first."""
+def race(monkeypatch):
+    """Return a function that sends two equal requests, of which the second overtakes the first."""
 
-    def overtaken(act):
-        first = []
+    def race(send):
+        faster = []
 
-        def faster(*_):
+        def send_faster(*_):
             monkeypatch.undo()
-            first.append(act())
+            faster.append(send())
 
-        monkeypatch.setattr("posting.http.idempotency._find", faster)
-        second = act()
-        return first[0], second
+        monkeypatch.setattr("posting.http.idempotency._find", send_faster)
+        slower = send()
+        return faster[0], slower
 
-    return overtaken
-
-
-def test_one_that_was_faster_is_answered_for(send, made, overtaken):
-    same_answer(*overtaken(send))
-    assert made() == 1
+    return race
 
 
-def test_so_it_is_where_nothing_more_can_be_made(alice, post, overtaken):
+def test_concurrent_requests_get_the_same_response(send, count, race):
+    assert_same_response(*race(send))
+    assert count() == 1
+
+
+def test_concurrent_uploads_get_the_same_response_if_only_one_image_fits(alice, post, race):
     for _ in range(IMAGES_PER_POST - 1):
-        alice.illustrate(post)
+        alice.add_image(post)
 
-    def add_the_last():
+    def add_last_image():
         form = {"file": (BytesIO(pictures.png()), "a.png")}
         return alice.post(f"/posts/{post['id']}/images", data=form, headers=keyed())
 
-    same_answer(*overtaken(add_the_last))
+    assert_same_response(*race(add_last_image))
 
 
-@pytest.mark.skipif(not POSTGRES, reason="SQLite's one writer is waited for")
-def test_one_that_is_still_under_way_is_told(alice, send, made, impatient):
-    with impatient.connect() as other:
-        row = {
-            "user_id": alice.user["id"],
-            "key": KEY,
-            "fingerprint": "",
-            "body": "",
-            "headers": {},
-        }
+@pytest.mark.skipif(not POSTGRES, reason="SQLite has one writer at a time")
+def test_a_key_that_another_request_is_using_is_409(alice, send, count, short_lock_timeout):
+    row = {"user_id": alice.user["id"], "key": KEY, "fingerprint": "", "body": "", "headers": {}}
+    with short_lock_timeout.connect() as other:
         other.execute(sa.insert(IdempotencyKey).values(row))
         problem(send(), 409)
         other.rollback()
-    assert made() == 0
+    assert count() == 0
     assert send().status_code == 201

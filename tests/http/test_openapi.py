@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, whole, and true of the routes."""
+"""The OpenAPI document is valid, complete, and describes the routes as they are."""
 
 import re
 
@@ -43,7 +43,7 @@ def test_it_is_valid(document):
     validate(document)
 
 
-def test_it_has_every_route_and_no_other(app, document):
+def test_it_has_exactly_the_routes_of_the_app(app, document):
     routes = {
         (method.lower(), re.sub("<nanoid.*:id>", "{id}", rule.rule))
         for rule in app.url_map.iter_rules()
@@ -53,33 +53,33 @@ def test_it_has_every_route_and_no_other(app, document):
     assert {(method, path) for method, path, _ in operations(document)} == routes
 
 
-def test_every_operation_says_what_it_is(document):
+def test_every_operation_has_an_id_a_summary_and_a_tag(document):
     listed = operations(document)
-    names = [operation["operationId"] for _, _, operation in listed]
-    assert len(set(names)) == len(names)
-    assert {"list_posts", "create_post", "sign_in", "edit_user"} <= set(names)
+    ids = [operation["operationId"] for _, _, operation in listed]
+    assert len(set(ids)) == len(ids)
+    assert {"list_posts", "create_post", "sign_in", "edit_user"} <= set(ids)
     tags = {tag["name"] for tag in document["tags"] if tag["description"]}
     for _, _, operation in listed:
         assert operation["summary"]
         assert set(operation["tags"]) <= tags
 
 
-def test_who_may_ask_is_told(app, document):
+def test_security_requires_a_session_where_the_routes_do(app, document):
     for method, path, operation in operations(document):
-        answer = app.test_client().open(path.replace("{id}", "a" * 21), method=method)
-        needs_session = answer.status_code == 401
+        response = app.test_client().open(path.replace("{id}", "a" * 21), method=method)
+        needs_session = response.status_code == 401
         assert (operation["security"] == [{"session": []}]) == needs_session, path
         assert not needs_session or "401" in operation["responses"]
     scheme = document["components"]["securitySchemes"]["session"]
     assert (scheme["in"], scheme["name"]) == ("cookie", "session")
 
 
-def test_the_cookie_is_named_as_it_is(make_app):
+def test_behind_https_the_cookie_has_its_secure_name(make_app):
     document = make_app(PUBLIC_URL="https://example.org").test_client().get("/openapi.json").json
     assert document["components"]["securitySchemes"]["session"]["name"] == "__Host-session"
 
 
-def test_every_answer_is_described(document):
+def test_every_response_is_described(document):
     for _, path, operation in operations(document):
         for status, reference in operation["responses"].items():
             response = resolved(document, reference)
@@ -96,22 +96,22 @@ def test_every_answer_is_described(document):
         assert {"400", "422", "500", "503"} <= operation["responses"].keys()
 
 
-def test_every_read_is_conditional(document):
+def test_every_read_documents_etag_and_304(document):
     for method, _, operation in operations(document):
         if method == "get":
             assert "304" in operation["responses"]
             assert "ETag" in operation["responses"]["200"]["headers"]
 
 
-def test_what_a_header_can_bring_about_is_told(document):
-    for header, status, least in (("If-Match", "412", 4), ("Idempotency-Key", "409", 3)):
-        taking = [
+def test_conditional_and_idempotent_operations_document_their_errors(document):
+    for header, status, minimum in (("If-Match", "412", 4), ("Idempotency-Key", "409", 3)):
+        with_header = [
             operation
             for _, _, operation in operations(document)
             if header in {parameter["name"] for parameter in operation.get("parameters", [])}
         ]
-        assert len(taking) >= least
-        for operation in taking:
+        assert len(with_header) >= minimum
+        for operation in with_header:
             assert status in operation["responses"], operation["operationId"]
 
 
@@ -122,7 +122,7 @@ def test_every_field_has_an_example(document):
                 assert description.get("examples"), f"{name}.{field}"
 
 
-def test_examples_follow_their_schemas(document):
+def test_examples_match_their_schemas(document):
     components = {"components": document["components"]}
     problem_schema = components | {"$ref": "#/components/schemas/Problem"}
     for _, _, operation in operations(document):
@@ -136,30 +136,31 @@ def test_examples_follow_their_schemas(document):
                 Draft202012Validator(components | field).validate(example)
 
 
-def test_requests_are_closed_and_answers_may_gain_fields(document):
-    taken = {
+def test_only_request_bodies_exclude_additional_properties(document):
+    """Responses may get new fields, which clients must ignore."""
+    request_schemas = {
         content["schema"]["$ref"].rpartition("/")[2]
         for _, _, operation in operations(document)
         for content in operation.get("requestBody", {}).get("content", {}).values()
     }
-    assert {"PostInput", "ImageUpload", "Credentials"} <= taken
+    assert {"PostInput", "ImageUpload", "Credentials"} <= request_schemas
     for name, schema in document["components"]["schemas"].items():
-        assert schema.get("additionalProperties", True) == (name not in taken), name
+        assert schema.get("additionalProperties", True) == (name not in request_schemas), name
 
 
-def test_answers_follow_their_schemas(alice, post, document):
+def test_responses_match_their_schemas(alice, post, document):
     components = {"components": closed(document)["components"]}
 
-    def check(path, method, status, answer):
+    def check(path, method, status, body):
         content = document["paths"][path][method]["responses"][str(status)]["content"]
-        Draft202012Validator(components | content["application/json"]["schema"]).validate(answer)
+        Draft202012Validator(components | content["application/json"]["schema"]).validate(body)
 
     check("/posts", "get", 200, alice.get("/posts").json)
     check("/posts/{id}", "get", 200, alice.get(f"/posts/{post['id']}").json)
-    comment = alice.comment_on(post, "Indeed.")
-    alice.comment_on(post, "And more.", parent_id=comment["id"])
+    comment = alice.add_comment(post, "Indeed.")
+    alice.add_comment(post, "And more.", parent_id=comment["id"])
     alice.delete(f"/comments/{comment['id']}")
-    image = alice.illustrate(post, alt="An engine")
+    image = alice.add_image(post, alt="An engine")
     check("/posts/{id}", "get", 200, alice.get(f"/posts/{post['id']}").json)
     check("/posts/{id}/comments", "get", 200, alice.get(f"/posts/{post['id']}/comments").json)
     check("/posts/{id}/comments", "post", 201, comment)
@@ -167,25 +168,23 @@ def test_answers_follow_their_schemas(alice, post, document):
     check("/posts/{id}/images", "post", 201, image)
     check("/users/me", "get", 200, alice.get("/users/me").json)
     check("/sessions", "get", 200, alice.get("/sessions").json)
-    error = problem(alice.post("/posts", json={}), 422)
     schema = components | {"$ref": "#/components/schemas/Problem"}
-    Draft202012Validator(schema).validate(error)
+    Draft202012Validator(schema).validate(problem(alice.post("/posts", json={}), 422))
 
 
-def test_outputs_are_whole(document):
-    """What goes out always has all its fields, and says so."""
+def test_all_fields_of_a_response_are_required(document):
     for name in ("PostBrief", "Post", "Comment", "Image", "User", "Session", "Author"):
         schema = document["components"]["schemas"][name]
         assert set(schema["required"]) == set(schema["properties"]), name
 
 
-def test_the_least_password_is_that_of_the_settings(make_app):
+def test_the_minimum_length_of_passwords_is_the_setting(make_app):
     document = make_app(PASSWORD_MIN=15).test_client().get("/openapi.json").json
     for name in ("SignUp", "ProfileChange"):
         assert document["components"]["schemas"][name]["properties"]["password"]["minLength"] == 15
 
 
-def test_limits_are_those_of_the_settings(make_app):
+def test_size_limits_are_the_settings(make_app):
     document = make_app(MAX_IMAGE_BYTES=123_456).test_client().get("/openapi.json").json
     file = document["components"]["schemas"]["ImageUpload"]["properties"]["file"]
     assert file["maxLength"] == 123_456
@@ -194,8 +193,8 @@ def test_limits_are_those_of_the_settings(make_app):
     assert images["maxItems"] == IMAGES_PER_POST
 
 
-def test_what_a_form_or_a_client_may_leave_out(document):
-    """A form has no null, and clients require what has a default."""
+def test_form_fields_are_not_nullable_and_no_field_has_a_default(document):
+    """Generated clients take a field with a default for a required one."""
     schemas = document["components"]["schemas"]
     assert schemas["ImageUpload"]["properties"]["alt"]["type"] == "string"
     assert schemas["ImageChange"]["properties"]["alt"]["type"] == ["string", "null"]
@@ -204,30 +203,32 @@ def test_what_a_form_or_a_client_may_leave_out(document):
             assert "default" not in described, f"{name}.{field}"
 
 
-def walk(node):
-    """Yield every object in a document."""
+def strings(node, keyword):
+    """Yield the texts under a keyword in a document, at any depth."""
     if isinstance(node, dict):
-        yield node
-        yield from (found for child in node.values() for found in walk(child))
-    elif isinstance(node, list):
-        yield from (found for child in node for found in walk(child))
+        if isinstance(node.get(keyword), str):
+            yield node[keyword]
+        node = list(node.values())
+    if isinstance(node, list):
+        for child in node:
+            yield from strings(child, keyword)
 
 
-def test_formats_are_registered(document):
-    """As https://spec.openapis.org/registry/format/ lists them."""
-    formats = {node["format"] for node in walk(document) if isinstance(node.get("format"), str)}
-    assert formats == {"binary", "date-time", "password", "uri", "uri-reference"}
+def test_all_formats_are_registered(document):
+    """The registry is https://spec.openapis.org/registry/format/."""
+    formats = {"binary", "date-time", "password", "uri", "uri-reference"}
+    assert set(strings(document, "format")) == formats
 
 
-def test_patterns_hold_no_line_separators(document):
-    """Generators write escapes out, and a line separator ends a regular expression."""
-    patterns = {node["pattern"] for node in walk(document) if isinstance(node.get("pattern"), str)}
+def test_patterns_contain_no_line_separators(document):
+    """Code generators resolve escapes, and a line separator ends a regular expression."""
+    patterns = set(strings(document, "pattern"))
     assert len(patterns) > 5
     for pattern in patterns:
         assert not re.search(r"[\u2028\u2029]|\\u202[89]|\\u0000", pattern)
 
 
-# White space, what else shows nothing, what ends a line, and what is near to them or looks alike.
+# White space, invisible characters, line breaks, and characters next to them or similar to them.
 CHARACTERS = {
     *filter(str.isspace, map(chr, range(0x10000))),
     *map(chr, [*range(0x1, 0x100), *range(0x17F0, 0x1820), *range(0x1FF0, 0x2080), 0xFEFE, 0xFEFF]),
@@ -241,7 +242,7 @@ TEXTS = [("PostInput", "title"), ("PostInput", "content"), ("CommentChange", "co
 
 @pytest.mark.parametrize("space", [r"\s", ECMA_SPACE], ids=["Python", "ECMA-262"])
 @pytest.mark.parametrize(("schema", "name"), TEXTS)
-def test_patterns_say_what_validators_do(schema, name, space, document):
+def test_patterns_match_what_validators_accept(schema, name, space, document):
     described = document["components"]["schemas"][schema]["properties"][name]
     pattern = described["pattern"].replace(r"\s", space).removesuffix("$") + r"\Z"
     validator = SCHEMAS[schema](partial=True)
@@ -252,13 +253,13 @@ def test_patterns_say_what_validators_do(schema, name, space, document):
             assert refused == (not re.search(pattern, text)), ascii(text)
 
 
-def test_it_names_the_prefix_under_which_it_is_mounted(anonymous):
+def test_the_server_url_has_the_prefix_of_the_app(anonymous):
     for prefix, server in (("", "/"), ("/community", "/community")):
-        answer = anonymous.get("/openapi.json", environ_overrides={"SCRIPT_NAME": prefix})
-        assert answer.json["servers"] == [{"url": server}]
+        response = anonymous.get("/openapi.json", environ_overrides={"SCRIPT_NAME": prefix})
+        assert response.json["servers"] == [{"url": server}]
 
 
-def test_edits_take_merge_patches(document):
+def test_edits_accept_merge_patches(document):
     for path in ("/posts/{id}", "/comments/{id}", "/images/{id}", "/users/{id}"):
         content = document["paths"][path]["patch"]["requestBody"]["content"]
         assert set(content) == {"application/json", "application/merge-patch+json"}

@@ -1,4 +1,4 @@
-"""Lists, page by page."""
+"""Pages of lists, and the cursors that link them."""
 
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -14,10 +14,10 @@ from tests.helpers.assertions import faults, next_url, walk
 
 @pytest.fixture
 def fill(app, alice, bob):
-    """Add posts in pairs of the same millisecond, alternately Alice's and Bob's."""
+    """Return a function that adds posts, by Alice and Bob in turn, two in each millisecond."""
 
     def fill(count):
-        moment = now() - timedelta(days=1)
+        start = now() - timedelta(days=1)
         rows = [
             {
                 "id": new_id(),
@@ -25,8 +25,8 @@ def fill(app, alice, bob):
                 "title": f"Post {number}",
                 "content": "Some text.",
                 "version": 1,
-                "created_at": moment + timedelta(milliseconds=number // 2),
-                "updated_at": moment,
+                "created_at": start + timedelta(milliseconds=number // 2),
+                "updated_at": start,
             }
             for number in range(count)
         ]
@@ -43,7 +43,7 @@ def ids(rows):
 
 
 @pytest.mark.parametrize("limit", [1, 3, 24, 25, 26, 100])
-def test_pages_hold_every_row_once_and_in_order(fill, anonymous, limit):
+def test_pages_contain_each_row_once_and_in_order(fill, anonymous, limit):
     rows = fill(25)
     pages = list(walk(anonymous, f"/posts?limit={limit}"))
     assert [row for page in pages for row in ids(page)] == ids(rows)
@@ -51,28 +51,28 @@ def test_pages_hold_every_row_once_and_in_order(fill, anonymous, limit):
     assert pages[-1]
 
 
-def test_a_page_holds_twenty_unless_told(fill, anonymous):
+def test_a_page_has_twenty_posts_by_default(fill, anonymous):
     fill(21)
     response = anonymous.get("/posts")
     assert len(response.json) == 20
     assert parse_qs(urlsplit(next_url(response)).query).keys() == {"cursor"}
 
 
-def test_rows_that_come_and_go_between_pages_repeat_and_skip_nothing(fill, alice, anonymous):
+def test_changes_between_pages_neither_repeat_nor_skip_a_post(fill, alice, anonymous):
     rows = fill(10)
     first = anonymous.get("/posts?limit=4")
-    alice.post_titled("Came between")
+    alice.create_post("Created between the pages")
     own = [row for row in rows if row["author_id"] == alice.user["id"]]
     last_seen = first.json[-1]["id"]
-    gone = {own[0]["id"], own[-1]["id"]}
-    for id_ in gone:
-        assert alice.delete(f"/posts/{id_}").status_code == 204
+    deleted = {own[0]["id"], own[-1]["id"]}
+    for id in deleted:
+        assert alice.delete(f"/posts/{id}").status_code == 204
     rest = [row for page in walk(anonymous, next_url(first)) for row in ids(page)]
     after = ids(rows)[ids(rows).index(last_seen) + 1 :]
-    assert rest == [id_ for id_ in after if id_ not in gone]
+    assert rest == [id for id in after if id not in deleted]
 
 
-def test_the_row_that_a_cursor_names_may_go(fill, app, anonymous):
+def test_the_post_in_a_cursor_may_be_deleted(fill, app, anonymous):
     rows = fill(6)
     first = anonymous.get("/posts?limit=3")
     with app.app_context():
@@ -81,11 +81,11 @@ def test_the_row_that_a_cursor_names_may_go(fill, app, anonymous):
     assert ids(anonymous.get(next_url(first)).json) == ids(rows)[3:]
 
 
-def test_posts_of_one_author_are_paged(fill, alice, anonymous):
+def test_the_posts_of_one_author_are_paginated(fill, alice, anonymous):
     rows = fill(9)
     own = [row["id"] for row in rows if row["author_id"] == alice.user["id"]]
     pages = list(walk(anonymous, f"/posts?author={alice.user['id']}&limit=2"))
-    assert [id_ for page in pages for id_ in ids(page)] == own
+    assert [id for page in pages for id in ids(page)] == own
     assert anonymous.get(f"/posts?author={'a' * 21}").json == []
 
 
@@ -100,7 +100,7 @@ def test_posts_without_an_author_are_listed(fill, app, alice, anonymous):
 
 
 @pytest.mark.parametrize(
-    ("query", "wrong"),
+    ("query", "expected"),
     [
         ("limit=0", {"limit"}),
         ("limit=101", {"limit"}),
@@ -119,8 +119,8 @@ def test_posts_without_an_author_are_listed(fill, app, alice, anonymous):
         ("limit=0&author=x&page=2", {"limit", "author", "page"}),
     ],
 )
-def test_a_wrong_query_is_refused(anonymous, query, wrong):
-    assert faults(anonymous.get(f"/posts?{query}")) == wrong
+def test_an_invalid_query_is_422(anonymous, query, expected):
+    assert faults(anonymous.get(f"/posts?{query}")) == expected
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_wrong_query_is_refused(anonymous, query, wrong):
         " list_posts.1000.{id}",
     ],
 )
-def test_a_cursor_of_another_shape_is_422(fill, anonymous, cursor):
+def test_a_malformed_cursor_is_422(fill, anonymous, cursor):
     [row] = fill(1)
     sent = {"cursor": cursor.format(id=row["id"])}
     assert faults(anonymous.get("/posts", query_string=sent)) == {"cursor"}
@@ -172,7 +172,7 @@ def test_a_cursor_may_hold_any_date(fill, anonymous, milliseconds, count):
 def test_a_cursor_of_another_list_is_422(fill, alice, anonymous):
     [post, other] = fill(2)
     for _ in range(2):
-        alice.comment_on(post, "Indeed.")
+        alice.add_comment(post, "Indeed.")
     posts, comments = (
         parse_qs(urlsplit(next_url(anonymous.get(f"{path}?limit=1"))).query)["cursor"][0]
         for path in ("/posts", f"/posts/{post['id']}/comments")
@@ -192,14 +192,14 @@ def test_a_changed_cursor_is_422(fill, anonymous):
     assert faults(anonymous.get(url + "A")) == {"cursor"}
 
 
-def test_a_cursor_holds_the_list_and_the_last_row(fill, anonymous):
+def test_a_cursor_contains_the_list_and_the_last_row(fill, anonymous):
     row, _ = fill(2)
     query = parse_qs(urlsplit(next_url(anonymous.get("/posts?limit=1"))).query)
     milliseconds = round(row["created_at"].timestamp() * 1000)
     assert query["cursor"] == [f"list_posts.{milliseconds}.{row['id']}"]
 
 
-def test_links_are_those_of_the_public_url(fill, make_app):
+def test_links_start_with_the_public_url(fill, make_app):
     fill(2)
     client = make_app(PUBLIC_URL="https://example.org/community", PROXY_HOPS="1").test_client()
     prefixed = {"X-Forwarded-Prefix": "/community", "X-Forwarded-Host": "example.org"}

@@ -1,4 +1,4 @@
-"""How often one may do something, counted in the database."""
+"""Rate limits: new content, sign-ups and failed sign-ins."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ WRONG = "not the password"
 
 @pytest.fixture
 def limited(make_app):
-    """Make an app with these limits and no others."""
+    """Return a function that creates an app with the given limits and no others."""
 
     def limited(**limits):
         names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES")
@@ -31,139 +31,128 @@ def limited(make_app):
     return limited
 
 
-@pytest.fixture
-def as_alice(alice):
-    """Return a client of an app in which Alice is signed in."""
-
-    def as_alice(app, who=alice):
-        client = app.test_client()
-        client.set_cookie("session", who.get_cookie("session").value)
-        return client
-
-    return as_alice
-
-
-def write(client, **fields):
+def create_post(client, **fields):
     return client.post("/posts", json={"title": "a", "content": "b"} | fields)
 
 
-def sign_up(client, name, address=HERE):
+def sign_up(client, name, address=HERE, headers=None):
     body = {"username": name, "password": PASSWORD}
-    return client.post("/signup", json=body, environ_base={"REMOTE_ADDR": address})
+    sent_from = {"REMOTE_ADDR": address}
+    return client.post("/signup", json=body, environ_base=sent_from, headers=headers)
 
 
-def sign_in(client, password=PASSWORD, name="alice", address=HERE, **headers):
+def sign_in(client, password=PASSWORD, name="alice", address=HERE):
     body = {"username": name, "password": password}
-    return client.post("/signin", json=body, environ_base={"REMOTE_ADDR": address}, headers=headers)
+    return client.post("/signin", json=body, environ_base={"REMOTE_ADDR": address})
 
 
-def age(app, **by):
-    """Move all windows into the past."""
+def age_windows(app, **by):
+    """Move the end of all windows into the past by a duration."""
     with app.app_context():
         for window in db.session.scalars(sa.select(RateWindow)):
             window.ends_at -= timedelta(**by)
         db.session.commit()
 
 
-def windows(app):
+def count_windows(app):
     with app.app_context():
         return db.session.scalar(sa.select(sa.func.count()).select_from(RateWindow))
 
 
-def remaining(answer, name):
-    match = re.search(rf'"{name}";r=(\d+);t=(\d+)', answer.headers["RateLimit"])
+def remaining(response, name):
+    match = re.search(rf'"{name}";r=(\d+);t=(\d+)', response.headers["RateLimit"])
     return int(match[1])
 
 
-class TestWriting:
-    def test_so_much_and_no_more_within_an_hour(self, app, limited, as_alice):
-        client = as_alice(limited(posts="3/hour"))
-        assert [write(client).status_code for _ in range(3)] == [201] * 3
-        answer = write(client)
-        assert "3 an hour" in problem(answer, 429)["detail"]
-        assert 3590 <= int(answer.headers["Retry-After"]) <= 3600
+class TestContent:
+    def test_a_limit_holds_within_its_window(self, app, limited, alice):
+        client = alice.copy(limited(posts="3/hour"))
+        assert [create_post(client).status_code for _ in range(3)] == [201] * 3
+        response = create_post(client)
+        assert "3 an hour" in problem(response, 429)["detail"]
+        assert 3590 <= int(response.headers["Retry-After"]) <= 3600
         assert len(client.get("/posts").json) == 3
-        age(app, hours=1)
-        assert write(client).status_code == 201
+        age_windows(app, hours=1)
+        assert create_post(client).status_code == 201
 
-    def test_headers_tell_what_is_left(self, limited, as_alice):
+    def test_headers_show_the_remaining_quota(self, limited, alice):
         """As in draft-ietf-httpapi-ratelimit-headers-10."""
-        client = as_alice(limited(posts="2/minute"))
+        client = alice.copy(limited(posts="2/minute"))
         for left in (1, 0, 0):
-            answer = write(client)
-            assert answer.headers["RateLimit-Policy"] == '"posts";q=2;w=60'
-            assert re.fullmatch(rf'"posts";r={left};t=(5\d|60)', answer.headers["RateLimit"])
+            response = create_post(client)
+            assert response.headers["RateLimit-Policy"] == '"posts";q=2;w=60'
+            assert re.fullmatch(rf'"posts";r={left};t=(5\d|60)', response.headers["RateLimit"])
         assert "RateLimit" not in client.get("/posts").headers
 
-    def test_each_user_has_their_own(self, limited, as_alice, bob):
+    def test_each_user_has_a_separate_limit(self, limited, alice, bob):
         app = limited(posts="1/hour")
-        for who in (as_alice(app), as_alice(app, bob)):
-            assert [write(who).status_code for _ in range(2)] == [201, 429]
+        for client in (alice.copy(app), bob.copy(app)):
+            assert [create_post(client).status_code for _ in range(2)] == [201, 429]
 
-    def test_each_kind_has_its_own(self, limited, as_alice, post):
-        client = as_alice(limited(comments="1/hour", images="1/hour"))
+    def test_posts_comments_and_images_have_separate_limits(self, limited, alice, post):
+        client = alice.copy(limited(comments="1/hour", images="1/hour"))
         path = f"/posts/{post['id']}"
         for _ in range(2):
-            assert client.post("/posts", json={"title": "a", "content": "b"}).status_code == 201
+            assert create_post(client).status_code == 201
         for status in (201, 429):
             comment = client.post(f"{path}/comments", json={"content": "a"})
             image = client.post(f"{path}/images", data={"file": (BytesIO(pictures.png()), "a")})
             assert (comment.status_code, image.status_code) == (status, status)
 
-    def test_what_fails_is_not_counted(self, limited, as_alice):
-        client = as_alice(limited(posts="1/hour"))
-        problem(write(client, title=""), 422)
+    def test_an_invalid_request_is_not_counted(self, limited, alice):
+        client = alice.copy(limited(posts="1/hour"))
+        problem(create_post(client, title=""), 422)
         problem(client.post("/posts", data="{", content_type="application/json"), 400)
-        assert write(client).status_code == 201
+        assert create_post(client).status_code == 201
 
-    def test_what_is_sent_again_is_not_counted(self, limited, as_alice):
-        client = as_alice(limited(posts="2/hour"))
+    def test_a_repeated_request_with_a_key_is_not_counted(self, limited, alice):
+        client = alice.copy(limited(posts="2/hour"))
         for _ in range(2):
             body = {"title": "a", "content": "b"}
-            answer = client.post("/posts", json=body, headers={"Idempotency-Key": "a"})
-            assert answer.status_code == 201
-        assert write(client).status_code == 201
+            response = client.post("/posts", json=body, headers={"Idempotency-Key": "a"})
+            assert response.status_code == 201
+        assert create_post(client).status_code == 201
 
-    def test_an_answer_that_got_lost_is_given_when_none_is_left(self, limited, as_alice):
-        client = as_alice(limited(posts="1/hour"))
+    def test_a_repeated_request_with_a_key_succeeds_at_the_limit(self, limited, alice):
+        client = alice.copy(limited(posts="1/hour"))
         body, headers = {"title": "a", "content": "b"}, {"Idempotency-Key": "a"}
         first, again = (client.post("/posts", json=body, headers=headers) for _ in range(2))
         assert (again.status_code, again.json) == (201, first.json)
         problem(client.post("/posts", json=body, headers={"Idempotency-Key": "b"}), 429)
 
-    def test_it_answers_after_401_and_before_all_else(self, limited, as_alice, post):
-        app = limited(posts="1/hour", images="1/hour")
-        client = as_alice(app)
-        client.post("/posts", json={"title": "a", "content": "b"})
+    def test_429_comes_after_401_and_before_all_other_errors(self, limited, alice):
+        app = limited(posts="1/hour")
+        client = alice.copy(app)
+        create_post(client)
         problem(app.test_client().post("/posts", json={}), 401)
         for body in (b"{", b"x" * 2**21, b""):
             problem(client.post("/posts", data=body, content_type="text/plain"), 429)
 
-    def test_reading_editing_and_deleting_are_not_limited(self, limited, as_alice):
-        client = as_alice(limited(posts="1/hour"))
-        path = write(client).headers["Location"]
+    def test_reads_edits_and_deletions_are_not_limited(self, limited, alice):
+        client = alice.copy(limited(posts="1/hour"))
+        path = create_post(client).headers["Location"]
         for _ in range(3):
             assert client.get(path).status_code == 200
             assert client.patch(path, json={"title": "b"}).status_code == 200
         assert client.delete(path).status_code == 204
 
-    def test_they_are_off_in_tests_and_may_be_off_elsewhere(self, make_app, limited, as_alice):
+    def test_limits_are_off_in_tests_and_with_an_empty_setting(self, make_app, limited, alice):
         for app in (make_app(LIMIT_POSTS="1/hour"), limited(posts="")):
-            client = as_alice(app)
+            client = alice.copy(app)
             for _ in range(2):
-                answer = write(client)
-                assert answer.status_code == 201
-                assert "RateLimit" not in answer.headers
+                response = create_post(client)
+                assert response.status_code == 201
+                assert "RateLimit" not in response.headers
 
 
-class TestSigningUp:
-    def test_an_address_opens_so_many_accounts(self, app, limited):
+class TestSignUp:
+    def test_sign_ups_are_limited_by_ip_address(self, app, limited):
         client = limited(signup="2/hour").test_client()
         assert sign_up(client, "one").status_code == 201
         assert sign_up(client, "ONE").status_code == 409
         problem(sign_up(client, "two"), 429)
         assert sign_up(client, "two", ELSEWHERE).status_code == 201
-        age(app, hours=1)
+        age_windows(app, hours=1)
         assert sign_up(client, "three").status_code == 201
 
     @pytest.mark.parametrize(
@@ -179,47 +168,42 @@ class TestSigningUp:
             ("", "", True),
         ],
     )
-    def test_an_address_is_an_ipv4_one_or_a_64th_of_ipv6(self, limited, one, other, same):
+    def test_an_ipv6_network_of_64_bits_counts_as_one_address(self, limited, one, other, same):
         client = limited(signup="1/hour").test_client()
         assert sign_up(client, "one", one).status_code == 201
         assert sign_up(client, "two", other).status_code == (429 if same else 201)
 
-    def test_nobody_chooses_their_address(self, limited, make_app):
-        spoofed = [{"X-Forwarded-For": f"192.0.2.{number}"} for number in range(3)]
-        client = limited(signup="1/hour").test_client()
-        body = {"password": PASSWORD}
-        statuses = [
-            client.post("/signup", json=body | {"username": f"user-{n}"}, headers=sent).status_code
-            for n, sent in enumerate(spoofed)
-        ]
-        assert statuses == [201, 429, 429]
-        behind = make_app(RATE_LIMITS="on", LIMIT_SIGNUP="1/hour", PROXY_HOPS=1).test_client()
-        statuses = [
-            behind.post("/signup", json=body | {"username": f"more-{n}"}, headers=sent).status_code
-            for n, sent in enumerate(spoofed)
-        ]
-        assert statuses == [201] * 3
+    def test_x_forwarded_for_counts_only_from_a_configured_proxy(self, make_app):
+        for hops, expected in ((0, [201, 429, 429]), (1, [201, 201, 201])):
+            app = make_app(RATE_LIMITS="on", LIMIT_SIGNUP="1/hour", PROXY_HOPS=hops)
+            client = app.test_client()
+            statuses = []
+            for number in range(3):
+                headers = {"X-Forwarded-For": f"192.0.2.{number}"}
+                response = sign_up(client, f"user-{hops}-{number}", headers=headers)
+                statuses.append(response.status_code)
+            assert statuses == expected
 
 
 @pytest.mark.usefixtures("alice", "bob")
-class TestSigningIn:
-    def test_failures_from_one_address_run_out(self, app, limited):
+class TestSignIn:
+    def test_failures_of_one_address_and_account_are_limited(self, app, limited):
         client = limited(signin="3/hour").test_client()
         for name in ("alice", "ALICE", "Alice"):
             problem(sign_in(client, WRONG, name), 401)
-        answer = sign_in(client)
-        problem(answer, 429)
-        assert int(answer.headers["Retry-After"]) > 3590
-        age(app, hours=1)
+        response = sign_in(client)
+        problem(response, 429)
+        assert int(response.headers["Retry-After"]) > 3590
+        age_windows(app, hours=1)
         assert sign_in(client).status_code == 200
 
-    def test_the_victim_signs_in_from_elsewhere(self, limited):
+    def test_the_owner_of_the_account_can_sign_in_from_another_address(self, limited):
         client = limited(signin="3/hour").test_client()
         for _ in range(5):
             sign_in(client, WRONG)
         assert sign_in(client, address=ELSEWHERE).status_code == 200
 
-    def test_the_right_password_is_not_counted(self, limited):
+    def test_a_successful_sign_in_is_not_counted(self, limited):
         client = limited(signin="2/hour").test_client()
         for _ in range(12):
             assert sign_in(client).status_code == 200
@@ -228,8 +212,8 @@ class TestSigningIn:
         problem(sign_in(client, WRONG), 401)
         problem(sign_in(client), 429)
 
-    def test_an_address_may_not_try_one_name_after_another(self, limited):
-        """It has five times what it has for one name."""
+    def test_failures_of_one_address_for_all_accounts_are_limited(self, limited):
+        """The limit is five times the limit for one account."""
         client = limited(signin="2/hour").test_client()
         for number in range(10):
             problem(sign_in(client, WRONG, f"name-{number}"), 401)
@@ -237,18 +221,18 @@ class TestSigningIn:
         problem(sign_in(client), 429)
         assert sign_in(client, address=ELSEWHERE).status_code == 200
 
-    def test_unknown_names_are_limited_alike(self, limited):
+    def test_unknown_usernames_have_the_same_limit(self, limited):
         client = limited(signin="2/hour").test_client()
-        answers = {
+        responses = {
             name: [sign_in(client, WRONG, name) for _ in range(3)] for name in ("bob", "nobody")
         }
-        for known, unknown in zip(*answers.values(), strict=True):
+        for known, unknown in zip(*responses.values(), strict=True):
             assert known.status_code == unknown.status_code
             assert list(known.headers.keys()) == list(unknown.headers.keys())
             assert known.headers["RateLimit-Policy"] == unknown.headers["RateLimit-Policy"]
 
-    def test_guessing_the_current_password_counts_too(self, limited, as_alice, alice):
-        client = as_alice(limited(signin="2/hour"))
+    def test_a_wrong_current_password_counts_as_a_failure(self, limited, alice):
+        client = alice.copy(limited(signin="2/hour"))
         path = f"/users/{alice.user['id']}"
         change = {"password": "another walk by the sea", "current_password": WRONG}
         for _ in range(2):
@@ -256,8 +240,8 @@ class TestSigningIn:
         problem(client.patch(path, json=change | {"current_password": PASSWORD}), 429)
         assert client.patch(path, json={"bio": "x"}).status_code == 200
 
-    def test_another_name_brings_no_more_guesses(self, limited, as_alice, alice):
-        client = as_alice(limited(signin="2/hour"))
+    def test_a_new_username_does_not_reset_the_limit(self, limited, alice):
+        client = alice.copy(limited(signin="2/hour"))
         path = f"/users/{alice.user['id']}"
         change = {"password": "another walk by the sea", "current_password": WRONG}
         for _ in range(2):
@@ -265,71 +249,71 @@ class TestSigningIn:
         assert client.patch(path, json={"username": "alice-two"}).status_code == 200
         problem(client.patch(path, json=change), 429)
 
-    def test_a_hit_is_given_back_to_its_own_window(self, app, limited, monkeypatch):
-        """Not to one that has begun while the password was hashed."""
+    def test_a_hit_is_refunded_only_to_its_own_window(self, app, limited, monkeypatch):
+        """Another window may have begun while the password was hashed."""
         client = limited(signin="1/hour").test_client()
-        matches = passwords.check_password_hash
+        check_password_hash = passwords.check_password_hash
 
-        def slow(*arguments):
+        def fail_in_next_window(*arguments):
             monkeypatch.undo()
-            age(app, hours=1)
+            age_windows(app, hours=1)
             problem(sign_in(client, WRONG), 401)
-            return matches(*arguments)
+            return check_password_hash(*arguments)
 
-        monkeypatch.setattr(passwords, "check_password_hash", slow)
+        monkeypatch.setattr(passwords, "check_password_hash", fail_in_next_window)
         assert sign_in(client).status_code == 200
         problem(sign_in(client, WRONG), 429)
 
-    def test_a_refusal_tells_what_is_left_for_the_address(self, limited):
+    def test_a_refused_attempt_does_not_use_the_quota_of_the_address(self, limited):
         client = limited(signin="1/hour").test_client()
         sign_in(client, WRONG)
         for _ in range(2):
             assert remaining(sign_in(client, WRONG), "signin-address") == 4
 
-    def test_headers_tell_of_both(self, limited):
+    def test_headers_show_both_limits(self, limited):
         client = limited(signin="2/hour").test_client()
-        answer = sign_in(client, WRONG)
-        assert answer.headers["RateLimit-Policy"] == (
+        response = sign_in(client, WRONG)
+        assert response.headers["RateLimit-Policy"] == (
             '"signin-address";q=10;w=3600, "signin";q=2;w=3600'
         )
-        assert (remaining(answer, "signin"), remaining(answer, "signin-address")) == (1, 9)
+        assert (remaining(response, "signin"), remaining(response, "signin-address")) == (1, 9)
 
 
-def test_windows_that_ended_are_swept(app, limited):
+def test_ended_windows_are_purged(app, limited):
     client = limited(signup="9/hour").test_client()
     for number in range(5):
         sign_up(client, f"user-{number}", f"203.0.113.{number}")
-    assert windows(app) == 5
-    age(app, hours=1)
+    assert count_windows(app) == 5
+    age_windows(app, hours=1)
     sign_up(client, "one-more", ELSEWHERE)
-    assert windows(app) == 1
+    assert count_windows(app) == 1
 
 
 @pytest.mark.parametrize("days", [1, 365])
-def test_a_clock_that_was_ahead_locks_out_no_one(app, limited, as_alice, days):
-    """A window that ends later than a whole window from now counts as ended."""
+def test_windows_of_a_clock_that_was_ahead_are_ignored(app, limited, alice, days):
+    """A window counts as ended if it ends later than a new one would."""
     app_with_limits = limited(posts="2/hour", signin="1/hour")
-    client, guesser = as_alice(app_with_limits), app_with_limits.test_client()
+    client, guesser = alice.copy(app_with_limits), app_with_limits.test_client()
     for _ in range(2):
-        write(client)
+        create_post(client)
     problem(sign_in(guesser, WRONG), 401)
-    age(app, days=-days)
-    answers = [write(client), write(client)]
-    assert [answer.status_code for answer in answers] == [201, 201]
-    assert remaining(answers[-1], "posts") == 0
-    problem(write(client), 429)
+    age_windows(app, days=-days)
+    responses = [create_post(client) for _ in range(2)]
+    assert [response.status_code for response in responses] == [201, 201]
+    assert remaining(responses[-1], "posts") == 0
+    problem(create_post(client), 429)
     assert sign_in(guesser).status_code == 200
 
 
-def test_clocks_of_machines_may_differ_a_little(app, limited, as_alice):
-    client = as_alice(limited(posts="2/hour"))
+def test_clocks_of_several_machines_may_differ_slightly(app, limited, alice):
+    client = alice.copy(limited(posts="2/hour"))
     for _ in range(2):
-        write(client)
-    age(app, seconds=-30)
-    problem(write(client), 429)
+        create_post(client)
+    age_windows(app, seconds=-30)
+    problem(create_post(client), 429)
 
 
-def test_no_address_and_no_name_is_stored(app, limited):
+def test_no_ip_address_or_username_is_stored(app, limited):
     sign_in(limited(signin="9/hour").test_client(), WRONG)
     with app.app_context():
         for window in db.session.scalars(sa.select(RateWindow)):
@@ -337,12 +321,12 @@ def test_no_address_and_no_name_is_stored(app, limited):
             assert now() < window.ends_at <= now() + timedelta(hours=1)
 
 
-def test_the_document_tells(anonymous):
+def test_limits_are_documented(anonymous):
     document = anonymous.get("/openapi.json").json
     for path in ("/posts", "/posts/{id}/comments", "/posts/{id}/images", "/signin", "/signup"):
         responses = document["paths"][path]["post"]["responses"]
         assert "429" in responses
-        made = responses.get("201") or responses["200"]
-        assert {"RateLimit", "RateLimit-Policy"} <= made["headers"].keys()
-        refusal = responses["429"]
-        assert {"Retry-After", "RateLimit", "RateLimit-Policy"} <= refusal["headers"].keys()
+        success = responses.get("201") or responses["200"]
+        assert {"RateLimit", "RateLimit-Policy"} <= success["headers"].keys()
+        headers = responses["429"]["headers"]
+        assert {"Retry-After", "RateLimit", "RateLimit-Policy"} <= headers.keys()

@@ -37,8 +37,8 @@ def send(operation, alice, post):
     url = path.format(
         post=post["id"],
         user=alice.user["id"],
-        comment=alice.comment_on(post, "Indeed.")["id"] if "{comment}" in path else "",
-        image=alice.illustrate(post)["id"] if "{image}" in path else "",
+        comment=alice.add_comment(post, "Indeed.")["id"] if "{comment}" in path else "",
+        image=alice.add_image(post)["id"] if "{image}" in path else "",
     )
 
     def send(data, content_type="application/json", **options):

@@ -124,7 +124,7 @@ def test_only_public_responses_are_cached(anonymous, alice, misses, post):
 
 def test_each_host_has_entries_of_its_own(anonymous, alice):
     for number in range(3):
-        alice.post_titled(f"Post {number}")
+        alice.create_post(f"Post {number}")
     links = {
         host: {
             anonymous.get("/posts?limit=1", headers={"Host": host}).headers["Link"]
@@ -136,7 +136,7 @@ def test_each_host_has_entries_of_its_own(anonymous, alice):
 
 
 def test_the_size_of_the_cache_is_limited(app, anonymous, alice, monkeypatch):
-    posts = [alice.post_titled(f"Post {n}", content="x" * 10_000) for n in range(10)]
+    posts = [alice.create_post(f"Post {n}", content="x" * 10_000) for n in range(10)]
     monkeypatch.setattr(response_cache, "MAX_BYTES", 50_000)
     for post in posts:
         anonymous.get(f"/posts/{post['id']}")

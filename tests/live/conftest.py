@@ -164,7 +164,7 @@ def check_load(database: sa.Connection, figure: Callable[[str], None]) -> Callab
 
 
 @pytest.fixture
-def stays_sound(database: sa.Connection) -> Iterator[None]:
+def stays_consistent(database: sa.Connection) -> Iterator[None]:
     """Assert after the test that the server's database is consistent."""
     yield
     sound(database)

@@ -14,7 +14,7 @@ from tests.conftest import POSTGRES
 from tests.helpers import pictures
 from tests.live.clients import clone, run_concurrently, scaled, sign_in
 
-pytestmark = pytest.mark.usefixtures("stays_sound")
+pytestmark = pytest.mark.usefixtures("stays_consistent")
 NAMES = ("ada", "bob", "cyd", "dee")
 TIMEOUT = 20
 
@@ -41,7 +41,7 @@ def commenting(url, client, post, parent=None):
     return lambda: comment(url, client, post, parent)
 
 
-def test_the_comment_count_is_exact_during_concurrent_changes(url, pool, users, answers):
+def test_the_comment_count_is_exact_during_concurrent_changes(url, pool, users, status_counts):
     post = write_post(url, users[0])
     comments = []
 
@@ -65,14 +65,14 @@ def test_the_comment_count_is_exact_during_concurrent_changes(url, pool, users, 
         return statuses
 
     for statuses in pool.map(comment_and_delete, range(16)):
-        answers += statuses
-    assert set(answers) <= {201, 204, 422}  # 422: the parent has been deleted
-    assert answers[201] > 100
+        status_counts += statuses
+    assert set(status_counts) <= {201, 204, 422}  # 422: the parent has been deleted
+    assert status_counts[201] > 100
     shown = requests.get(f"{url}/posts/{post}", timeout=TIMEOUT).json()
-    assert shown["comment_count"] == answers[201] - answers[204]
+    assert shown["comment_count"] == status_counts[201] - status_counts[204]
 
 
-def test_a_post_is_deleted_while_others_comment(url, pool, users, answers):
+def test_a_post_is_deleted_while_others_comment(url, pool, users, status_counts):
     clients = [clone(users[number % 4]) for number in range(15)]
     for _ in range(scaled(10, 100)):
         post = write_post(url, users[0])
@@ -90,12 +90,12 @@ def test_a_post_is_deleted_while_others_comment(url, pool, users, answers):
         )
         assert deleted == 204
         assert set(created) <= {201, 404}
-        answers.update([*created, deleted])
+        status_counts.update([*created, deleted])
         assert requests.get(path, timeout=TIMEOUT).status_code == 404
 
 
 @pytest.mark.parametrize("content", ["keep", "delete"])
-def test_an_account_is_deleted_while_others_comment(url, pool, users, answers, content):
+def test_an_account_is_deleted_while_others_comment(url, pool, users, status_counts, content):
     """They comment on its posts, on posts of others, and reply to its comments."""
     bob = users[1]
     for round in range(scaled(6, 60)):
@@ -121,7 +121,7 @@ def test_an_account_is_deleted_while_others_comment(url, pool, users, answers, c
         # A reply to a deleted comment is a 422.
         assert set(created[8:12]) <= ({201} if content == "keep" else {201, 422})
         assert set(created[12:]) <= {201, 401}
-        answers.update([*created, deleted])
+        status_counts.update([*created, deleted])
         left = requests.get(f"{url}/posts/{other}/comments", timeout=TIMEOUT).json()
         assert reply in {comment["id"] for comment in left}
         assert leaver.user["id"] not in {
@@ -185,7 +185,7 @@ def insert_comments(database, post, author, count):
 
 @pytest.mark.parametrize("resource", ["post", "comment", "image"])
 def test_sixteen_requests_with_one_idempotency_key_create_one_row(
-    url, pool, users, answers, resource
+    url, pool, users, status_counts, resource
 ):
     ada = users[0]
     post = write_post(url, ada)
@@ -213,7 +213,7 @@ def test_sixteen_requests_with_one_idempotency_key_create_one_row(
         assert set(run_concurrently(pool, actions)) == {201}
         assert len({response.text for response in responses}) == 1
         assert len({response.headers["Location"] for response in responses}) == 1
-        answers.update(response.status_code for response in responses)
+        status_counts.update(response.status_code for response in responses)
     shown = requests.get(f"{url}/posts/{post}", timeout=TIMEOUT).json()
     created = {
         "post": len(requests.get(f"{url}/posts?limit=100", timeout=TIMEOUT).json()) - 1,

@@ -9,16 +9,16 @@ import requests
 from tests.live.clients import PASSWORD, clone, run_concurrently, scaled, sign_in
 
 
-def test_eight_sign_ups_with_one_username_create_one_user(url, pool, answers):
+def test_eight_sign_ups_with_one_username_create_one_user(url, pool, status_counts):
     for number in range(scaled(20, 200)):
         body = {"username": f"Racer-{number}", "password": PASSWORD}
         sign_up = lambda: requests.post(f"{url}/signup", json=body, timeout=20)  # noqa: B023, E731
         statuses = Counter(run_concurrently(pool, [sign_up] * 8))
         assert statuses == {201: 1, 409: 7}
-        answers += statuses
+        status_counts += statuses
 
 
-def test_no_edit_with_if_match_is_lost(url, pool, answers):
+def test_no_edit_with_if_match_is_lost(url, pool, status_counts):
     alice = sign_in(url, "alice")
     post = alice.post(f"{url}/posts", json={"title": "0", "content": "x"}, timeout=20).json()
     path = f"{url}/posts/{post['id']}"
@@ -43,12 +43,12 @@ def test_no_edit_with_if_match_is_lost(url, pool, answers):
 
     edits = scaled(200, 2000)
     for tries in pool.map(count_up, range(edits)):
-        answers += tries
-    assert alice.get(path, timeout=20).json()["title"] == str(edits) == str(answers[200])
+        status_counts += tries
+    assert alice.get(path, timeout=20).json()["title"] == str(edits) == str(status_counts[200])
 
 
 @pytest.mark.parametrize("content", ["keep", "delete"])
-def test_an_account_is_deleted_while_its_owner_posts(url, pool, answers, content):
+def test_an_account_is_deleted_while_its_owner_posts(url, pool, status_counts, content):
     alice = sign_in(url, "alice")
     clients = [clone(alice) for _ in range(8)]
 
@@ -60,18 +60,18 @@ def test_an_account_is_deleted_while_its_owner_posts(url, pool, answers, content
         return alice.delete(path, timeout=20)
 
     for _ in range(3):
-        answers.update(run_concurrently(pool, [write(client) for client in clients]))
-    assert set(answers) == {201}
+        status_counts.update(run_concurrently(pool, [write(client) for client in clients]))
+    assert set(status_counts) == {201}
     *posted, deleted = run_concurrently(pool, [*map(write, clients[:7]), delete])
     assert deleted == 204
     assert set(posted) <= {201, 401}
-    answers.update([*posted, deleted])
+    status_counts.update([*posted, deleted])
     left = requests.get(f"{url}/posts?limit=100", timeout=20).json()
     assert {post["author"] for post in left} <= {None}
     assert len(left) == (24 + posted.count(201) if content == "keep" else 0)
 
 
-def test_a_post_is_deleted_while_it_is_edited(url, pool, answers):
+def test_a_post_is_deleted_while_it_is_edited(url, pool, status_counts):
     alice = sign_in(url, "alice")
     clients = [clone(alice) for _ in range(8)]
     for _ in range(scaled(10, 100)):
@@ -88,10 +88,10 @@ def test_a_post_is_deleted_while_it_is_edited(url, pool, answers):
         statuses = run_concurrently(pool, edits + deletions)
         assert sorted(statuses[6:]) == [204, 404]
         assert set(statuses[:6]) <= {200, 404}
-        answers.update(statuses)
+        status_counts.update(statuses)
 
 
-def test_an_account_is_deleted_only_once(url, pool, answers):
+def test_an_account_is_deleted_only_once(url, pool, status_counts):
     for number in range(scaled(5, 50)):
         alice = sign_in(url, f"alice-{number}")
         path = f"{url}/users/{alice.user['id']}"
@@ -101,10 +101,10 @@ def test_an_account_is_deleted_only_once(url, pool, answers):
         ]
         statuses = run_concurrently(pool, deletions)
         assert sorted(statuses) == [204, 401]
-        answers.update(statuses)
+        status_counts.update(statuses)
 
 
-def test_a_password_is_changed_while_other_sessions_are_used(url, pool, answers):
+def test_a_password_is_changed_while_other_sessions_are_used(url, pool, status_counts):
     for number in range(scaled(5, 50)):
         alice, elsewhere = sign_in(url, f"alice-{number}"), sign_in(url, f"alice-{number}")
         change = {"password": "another walk by the sea", "current_password": PASSWORD}
@@ -119,4 +119,4 @@ def test_a_password_is_changed_while_other_sessions_are_used(url, pool, answers)
         assert set(used) <= {200, 401}
         assert elsewhere.get(f"{url}/users/me", timeout=20).status_code == 401
         assert alice.get(f"{url}/users/me", timeout=20).status_code == 200
-        answers.update([*used, changed])
+        status_counts.update([*used, changed])

@@ -19,7 +19,7 @@ from tests.live.sites import Gunicorn, open_listener
 # The outcomes for a client when a server dies: an error from nginx, or a truncated response.
 INTERRUPTED = {"POST 502", "POST ChunkedEncodingError"}
 
-pytestmark = pytest.mark.usefixtures("stays_sound")
+pytestmark = pytest.mark.usefixtures("stays_consistent")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.live.sites import ROOT
 
 pytestmark = [
     pytest.mark.skipif(not POSTGRES, reason="two hosts need Postgres"),
-    pytest.mark.usefixtures("stays_sound"),
+    pytest.mark.usefixtures("stays_consistent"),
 ]
 COOKIE = "__Host-session"
 LIMITS = {"POSTING_LIMIT_POSTS": "10/hour"}

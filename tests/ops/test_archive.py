@@ -30,11 +30,11 @@ TEXTS = ("🧵 \u2028 \u0085 \r\n \x01 \\ \" ' ﷽ e\u0301", "🧵" * 100_000, "
 @pytest.fixture
 def filled_app(app, alice, bob, moderator):
     """An app with rows in every table, including text that is easily damaged."""
-    post, *_ = (alice.post_titled("A title", content=text) for text in TEXTS)
-    alice.illustrate(post, alt=TEXTS[0])
+    post, *_ = (alice.create_post("A title", content=text) for text in TEXTS)
+    alice.add_image(post, alt=TEXTS[0])
     alice.post("/posts", json={"title": "a", "content": "b"}, headers={"Idempotency-Key": "1"})
-    comment = bob.comment_on(post, "🧵" * 10_000)
-    alice.comment_on(post, "Thank you.", parent_id=comment["id"])
+    comment = bob.add_comment(post, "🧵" * 10_000)
+    alice.add_comment(post, "Thank you.", parent_id=comment["id"])
     assert moderator.delete(f"/comments/{comment['id']}").status_code == 204
     assert run(app, "users", "suspend", "bob")[0] == 0
     with app.app_context():
@@ -144,12 +144,12 @@ def test_replies_follow_their_parents(app, post, tmp_path):
 
 
 def test_an_export_is_a_snapshot(app, alice, empty_app, tmp_path, monkeypatch):
-    post = alice.post_titled("On engines")
+    post = alice.create_post("On engines")
     export_table = archive._export_table
 
     def write_meanwhile(*arguments):
-        alice.comment_on(post, "Is it exported yet?")
-        alice.illustrate(alice.post_titled("On looms"))
+        alice.add_comment(post, "Is it exported yet?")
+        alice.add_image(alice.create_post("On looms"))
         return export_table(*arguments)
 
     monkeypatch.setattr(archive, "_export_table", write_meanwhile)
@@ -234,7 +234,7 @@ def test_import_refuses_a_row_in_any_table(app, lines, tmp_path):
     assert (code, "table rate_windows has rows" in output) == (1, True)
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_lock_timeout")
 def test_import_fails_while_another_process_writes(app, make_app, lines, tmp_path):
     path = write_archive(tmp_path / "1.gz", *lines)
     with make_app().app_context():
@@ -247,7 +247,7 @@ def test_import_fails_while_another_process_writes(app, make_app, lines, tmp_pat
     import_(app, path)
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_lock_timeout")
 def test_clients_cannot_write_during_an_import(app, anonymous, lines, tmp_path, monkeypatch):
     """A sign-up during the import would be lost if the import is rolled back."""
     statuses = []

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import sqlalchemy as sa
@@ -77,7 +78,7 @@ def folder(tmp_path):
 @pytest.fixture
 def copy(flask, alice, post, folder):
     """A backup of a database with a post and an image."""
-    alice.illustrate(post)
+    alice.add_image(post)
     file = folder / "copy.db"
     assert flask("backup", str(file))[0] == 0
     return file
@@ -116,7 +117,7 @@ class TestBackup:
 
     def test_an_existing_file_is_replaced_only_with_force(self, flask, alice, copy, database):
         before = rows(copy)
-        alice.post_titled("Another")
+        alice.create_post("Another")
         code, output = flask("backup", str(copy))
         assert (code, "already exists" in output) == (1, True)
         assert rows(copy) == before
@@ -156,14 +157,15 @@ class TestBackup:
 
     @pytest.mark.parametrize("link", [None, Path.symlink_to, Path.hardlink_to])
     @pytest.mark.parametrize("command", ["backup", "restore"])
-    def test_the_database_itself_is_refused(self, flask, database, folder, link, command):
-        file = database
-        if link:
-            file = folder / "link.db"
-            link(file, database)
+    def test_the_database_itself_is_refused(self, flask, database, link, command):
         before = rows(database)
-        expected = f"Error: {file} is the database itself. Name another file.\n"
-        assert flask(command, "--force", str(file)) == (1, expected)
+        with TemporaryDirectory(dir=database.parent) as folder:  # a hard link needs the same disk
+            file = database
+            if link:
+                file = Path(folder) / "link.db"
+                link(file, database)
+            expected = f"Error: {file} is the database itself. Name another file.\n"
+            assert flask(command, "--force", str(file)) == (1, expected)
         assert rows(database) == before
 
     def test_the_steps_are_reported(self, flask, elsewhere, copy, monkeypatch):
@@ -272,7 +274,7 @@ class TestRestore:
     def test_a_restore_brings_rows_back_and_keeps_the_previous_ones(
         self, flask, alice, copy, database
     ):
-        alice.post_titled("Another")
+        alice.create_post("Another")
         before = rows(database)
         code, output = flask("restore", "--force", str(copy))
         kept = self.kept(database)
@@ -287,13 +289,13 @@ class TestRestore:
         assert len(alice.get("/posts").json) == 1
 
     def test_nothing_is_overwritten_without_force(self, flask, alice, copy, database):
-        alice.post_titled("Another")
+        alice.create_post("Another")
         before = rows(database)
         code, output = flask("restore", str(copy))
         assert (code, "--force" in output) == (1, True)
         assert rows(database) == before
         assert not list(database.parent.glob("*before-restore*"))
-        alice.post_titled("And another")
+        alice.create_post("And another")
 
     def test_an_empty_database_needs_no_force(self, app, flask, copy, database):
         with app.app_context(), db.engine.begin() as connection:
@@ -315,7 +317,7 @@ class TestRestore:
     def test_readers_continue_during_a_restore_and_can_write_after_it(
         self, app, flask, alice, copy, database
     ):
-        alice.post_titled("Another")
+        alice.create_post("Another")
         count = "SELECT count(*) FROM posts"
         with closing(sqlite.connect(database, isolation_level=None)) as reader:
             reader.execute("BEGIN")
@@ -327,7 +329,7 @@ class TestRestore:
             reader.execute("UPDATE users SET bio = 'written after'")
             assert reader.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert alice.get("/users/me").json["bio"] == "written after"
-        alice.post_titled("After all")
+        alice.create_post("After all")
 
     def test_no_write_is_lost_between_keeping_and_restoring(
         self, flask, copy, database, monkeypatch
@@ -341,9 +343,9 @@ class TestRestore:
         monkeypatch.setattr(backup, "_keep", late_writer)
         assert flask("restore", "--force", str(copy))[0] == 0
 
-    def test_a_locked_database_is_not_restored(self, flask, copy, database, impatient):
+    def test_a_locked_database_is_not_restored(self, flask, copy, database, short_lock_timeout):
         before = rows(database)
-        with impatient.begin() as writer:
+        with short_lock_timeout.begin() as writer:
             writer.execute(sa.update(User).values(bio="x"))
             code, output = flask("restore", "--force", str(copy))
             writer.rollback()
@@ -353,14 +355,14 @@ class TestRestore:
     def test_nothing_changes_if_the_previous_rows_cannot_be_kept(
         self, flask, alice, copy, database, monkeypatch
     ):
-        alice.post_titled("Another")
+        alice.create_post("Another")
         before = rows(database)
         monkeypatch.setattr(backup, "_copy_database", fail_as_full)
         expected = f"Error: {database} cannot be restored from {copy} (No space left on device).\n"
         assert flask("restore", "--force", str(copy)) == (1, expected)
         assert rows(database) == before
         assert not list(database.parent.glob("*before-restore*"))
-        alice.post_titled("And another")
+        alice.create_post("And another")
 
     def test_nothing_changes_if_the_disk_is_full(self, flask, elsewhere, copy):
         before = rows(elsewhere.file)
