@@ -118,8 +118,11 @@ def announce(windows: list[Window]) -> None:
     for window in windows:
         window.announce()
     if any(window.hits == 1 for window in windows):
-        purge_expired()
-        db.session.commit()
+        try:
+            purge_expired()
+            db.session.commit()
+        except sa.exc.OperationalError:  # the hits are committed, so the request goes on
+            db.session.rollback()
 
 
 def refund(windows: list[Window]) -> None:

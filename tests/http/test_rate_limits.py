@@ -11,6 +11,7 @@ from posting.auth import passwords
 from posting.db.engine import db
 from posting.db.models import RateWindow
 from posting.db.types import now
+from posting.http import rate_limits
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
 from tests.helpers.assertions import problem
@@ -287,6 +288,16 @@ def test_ended_windows_are_purged(app, limited):
     age_windows(app, hours=1)
     sign_up(client, "one-more", ELSEWHERE)
     assert count_windows(app) == 1
+
+
+def test_a_failed_purge_does_not_fail_a_committed_request(limited, alice, monkeypatch):
+    def fail():
+        raise sa.exc.OperationalError("DELETE", {}, Exception("database is locked"))
+
+    monkeypatch.setattr(rate_limits, "purge_expired", fail)
+    client = alice.copy(limited(posts="2/hour"))
+    assert create_post(client).status_code == 201
+    assert len(client.get("/posts").json) == 1
 
 
 @pytest.mark.parametrize("days", [1, 365])
