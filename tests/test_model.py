@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -27,6 +27,7 @@ from tests.helpers.assertions import problem, sound, walk
 
 RUNS = int(os.environ.get("FUZZ_CASES", "200"))
 STEPS = 50
+PARTS = 4  # which processes of pytest-xdist can run at the same time
 PICTURE = pictures.png()
 
 FIRST_USERS = ("ada", "bob", "cyd", "Dee")
@@ -407,16 +408,17 @@ class Community(RuleBasedStateMachine):
 
 
 @pytest.mark.fuzz
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.usefixtures("cached_codec")
-def test_the_service_responds_like_its_model(app, status_counts):
+def test_the_service_responds_like_its_model(app, status_counts, part):
     Community.app, Community.status_counts = app, status_counts
     run_state_machine_as_test(
-        Community,
+        Community if "FUZZ_CASES" in os.environ else seed(part)(Community),
         settings=settings(
-            max_examples=RUNS,
+            max_examples=-(-RUNS // PARTS),
             stateful_step_count=STEPS,
             deadline=None,
-            derandomize="FUZZ_CASES" not in os.environ,
+            derandomize=False,  # the default in CI is True
             suppress_health_check=list(HealthCheck),
         ),
     )
