@@ -28,7 +28,7 @@ from posting.db.engine import db
 from posting.domain import imaging
 from posting.http.response_cache import CommitWatch
 from tests.helpers import ROOT, pictures
-from tests.helpers.assertions import sound
+from tests.helpers.assertions import assert_consistent
 
 pytest_plugins = ["pytester", "posting.testing"]
 
@@ -202,7 +202,7 @@ def stays_consistent(app: Flask) -> Iterator[None]:
     """Check after the test that the database has no orphans and no wrong counts."""
     yield
     with app.app_context(), db.engine.connect() as connection:
-        sound(connection)
+        assert_consistent(connection)
 
 
 @pytest.fixture

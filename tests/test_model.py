@@ -23,7 +23,7 @@ from posting.schemas.fields import IMAGES_PER_POST
 from posting.testbed import delete_all_rows
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
-from tests.helpers.assertions import problem, sound, walk
+from tests.helpers.assertions import assert_consistent, assert_problem, walk
 
 RUNS = int(os.environ.get("FUZZ_CASES", "200"))
 STEPS = 50
@@ -167,7 +167,7 @@ class Community(RuleBasedStateMachine):
         self.status_counts[response.status_code] += 1
         assert response.status_code == status, response.text
         if status >= 400:
-            problem(response, status)
+            assert_problem(response, status)
         return response
 
     @initialize()
@@ -185,7 +185,7 @@ class Community(RuleBasedStateMachine):
     def sign_up(self, name, password):
         response = self.anonymous.post("/signup", json={"username": name, "password": password})
         if self.find_account(name):
-            problem(response, 409)
+            assert_problem(response, 409)
         else:
             assert response.status_code == 201, response.text
             self.accounts.append(Account(response.json["id"], name, password))
@@ -196,9 +196,9 @@ class Community(RuleBasedStateMachine):
         response = client.post("/signin", json={"username": name, "password": password})
         account = self.find_account(name)
         if account is None or account.password != password:
-            problem(response, 401)
+            assert_problem(response, 401)
         elif account.is_suspended:
-            problem(response, 403)
+            assert_problem(response, 403)
         else:
             assert response.json["id"] == account.id
             self.sessions.append(Session(client, account))
@@ -404,7 +404,7 @@ class Community(RuleBasedStateMachine):
         for session in self.sessions:
             self.send(200 if session.is_valid else 401, session, "GET", "/users/me")
         with self.app.app_context(), db.engine.connect() as connection:
-            sound(connection)
+            assert_consistent(connection)
 
 
 @pytest.mark.fuzz

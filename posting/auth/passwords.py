@@ -12,7 +12,7 @@ from posting.db.engine import db
 from posting.db.models import User
 from posting.http.errors import NotSignedIn
 from posting.http.proxy import client_ip
-from posting.http.rate_limits import Counts, Limit, announce, hit, refund
+from posting.http.rate_limits import Counts, Limit, commit_and_announce, hit, refund
 
 ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", client_ip, Counts.FAILURES)
 ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", client_ip, Counts.FAILURES, times=5)
@@ -44,7 +44,7 @@ def verify_password(user: User | None, username: str, password: str) -> bool:
     with _hashing:
         matches = check_password_hash(known, password)
     if not matches or user is None:
-        announce(hits)
+        commit_and_announce(hits)
         return False
     refund(hits)
     db.session.commit()

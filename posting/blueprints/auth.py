@@ -20,7 +20,7 @@ from posting.db.errors import NoSuchSession
 from posting.db.models import User
 from posting.domain.accounts import UsernameTaken, unique_username
 from posting.http import audit
-from posting.http.endpoint import PUBLIC, Blueprint, Reply
+from posting.http.endpoint import Access, Blueprint, Reply
 from posting.http.errors import NotSignedIn
 from posting.http.proxy import client_ip
 from posting.http.rate_limits import Counts, Limit
@@ -45,20 +45,26 @@ class AccountSuspended(Forbidden):
     description = "This account is suspended."
 
 
+def refuse_closed_signup() -> None:
+    if current_app.config["SIGNUP"] == "closed":
+        raise SignUpClosed
+
+
+SIGNUP_OPEN = Access(refuse_closed_signup, security=[], errors=[SignUpClosed])
+
+
 @auth.post(
     "/signup",
-    access=PUBLIC,
+    access=SIGNUP_OPEN,
     limit=SIGNUP_LIMIT,
     body=schemas.SignUp(),
     status=201,
     returns=schemas.User(),
     headers=["Location"],
-    errors=[SignUpClosed, UsernameTaken],
+    errors=[UsernameTaken],
 )
 def sign_up(body: dict[str, Any]) -> Reply:
     """Create an account. This does not sign in."""
-    if current_app.config["SIGNUP"] == "closed":
-        raise SignUpClosed
     password_hash = hash_password(body.pop("password"))
     user = User(password_hash=password_hash, **body)
     db.session.add(user)

@@ -43,10 +43,7 @@ class CommentDeletionForbidden(Forbidden):
 def list_comments(id: str, query: dict[str, Any]) -> Reply:
     """List the comments on a post, oldest first: a parent always comes before its replies."""
     page, headers = paginate(
-        queries.COMMENTS_ON_POST,
-        queries.to_listed_comment,
-        query | {"post": id},
-        newest_first=False,
+        queries.COMMENTS_ON_POST, queries.to_item, query | {"post": id}, newest_first=False
     )
     if not page and not queries.post_exists(id):
         raise NoSuchPost

@@ -36,11 +36,11 @@ POST = (
     .outerjoin(Post.author)
     .where(Post.id == sa.bindparam("id"))
 )
-COMMENTS = sa.select(*columns(Comment, Comment.PUBLIC), Comment.version, *AUTHOR).outerjoin(
+COMMENTS = sa.select(*columns(Comment, Comment.PUBLIC), *AUTHOR).outerjoin(
     User, User.id == Comment.author_id
 )
 COMMENTS_ON_POST = COMMENTS.where(Comment.post_id == sa.bindparam("post"))
-COMMENT = COMMENTS.where(Comment.id == sa.bindparam("id"))
+COMMENT = COMMENTS.add_columns(Comment.version).where(Comment.id == sa.bindparam("id"))
 IMAGES = sa.select(*columns(Image, Image.PUBLIC))
 IMAGES_OF_POST = IMAGES.where(Image.post_id == sa.bindparam("post")).order_by(
     Image.created_at, Image.id
@@ -58,12 +58,6 @@ def to_item(row: sa.Row[Any]) -> Item:
     if author_id := item["author"]:
         item["author"] = {"id": author_id, "username": username, "display_name": display_name}
     return item
-
-
-def to_listed_comment(row: sa.Row[Any]) -> Item:
-    comment = to_item(row)
-    del comment["version"]
-    return comment
 
 
 def to_user(user: User) -> Item:

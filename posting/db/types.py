@@ -53,7 +53,7 @@ class UtcDateTime(sa.TypeDecorator[datetime]):
 
 
 class Rfc3339Text(sa.TypeDecorator[str]):
-    """A timestamp, never null, that is read as RFC 3339 text.
+    """A timestamp that is read as RFC 3339 text.
 
     For rows that are only sent: SQLite's text needs no detour through a datetime.
     """
@@ -61,9 +61,7 @@ class Rfc3339Text(sa.TypeDecorator[str]):
     impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], str]:
-        return _sqlite_to_rfc3339 if dialect.name == "sqlite" else to_rfc3339
-
-
-def _sqlite_to_rfc3339(text: str) -> str:
-    return f"{text[:10]}T{text[11:23]}Z"
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], Any]:
+        if dialect.name == "sqlite":
+            return lambda text: text and f"{text[:10]}T{text[11:23]}Z"
+        return lambda timestamp: timestamp and to_rfc3339(timestamp)

@@ -18,18 +18,18 @@ from time import monotonic
 from typing import Any
 
 import flask
-import orjson
 from flask import Response, g, request
 from marshmallow import Schema, ValidationError
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map
 
-from posting.db.engine import SAFE_METHODS, db, is_in_transaction
+from posting.db.engine import SAFE_METHODS, is_in_transaction
 from posting.db.types import ID_LENGTH, ID_PATTERN, ID_RULE
 from posting.http import idempotency, rate_limits, request_body
 from posting.http.errors import UNKNOWN, Errors, InvalidInput, body_errors, parameter_errors
 from posting.http.rate_limits import Counts, Limit
+from posting.http.response_body import to_json
 
 # A reply is a response, or a body and perhaps headers, of which the endpoint makes a response.
 Reply = Any
@@ -99,6 +99,10 @@ class Endpoint:
         taken = set(inspect.signature(self.view).parameters)
         if declared != taken:
             raise TypeError(f"{self.name} takes {sorted(taken)} but declares {sorted(declared)}")
+        if self.limit and self.method in SAFE_METHODS:
+            raise TypeError(f"{self.name} has a limit, but a {self.method} commits nothing")
+        if self.idempotent and self.access is PUBLIC:
+            raise TypeError(f"{self.name} is idempotent, but keys belong to users")
 
     def __call__(self, **path: str) -> Response:
         """Check the request in the order in which its errors are documented, and call the view."""
@@ -106,7 +110,7 @@ class Endpoint:
         self.access.check()
         key = None
         if self.idempotent:
-            g.idempotent_request = None
+            g.idempotent_request, g.is_response_saved = None, False
             key = request.headers.get(idempotency.NAME)
         if self.limit and key is None:  # a replay must not be refused
             rate_limits.check(self.limit)
@@ -116,18 +120,19 @@ class Endpoint:
         if key is None:
             return self._call_view(path, inputs)
         return idempotency.run(
-            key, path, inputs.values(), call=lambda: self._call_view(path, inputs)
+            key, path, inputs.values(), self.status, lambda: self._call_view(path, inputs)
         )
 
     def _call_view(self, path: Mapping[str, str], inputs: Mapping[str, Any]) -> Response:
         if self.limit and self.limit.counts is not Counts.FAILURES:
             g.hits = rate_limits.hit((self.limit, self.limit.subject()))
             if self.limit.counts is Counts.ATTEMPTS:
-                db.session.commit()
-                rate_limits.announce(g.hits)
+                rate_limits.commit_and_announce(g.hits)
         reply = self.view(**path, **inputs)
         if self.method not in SAFE_METHODS and is_in_transaction():
             raise RuntimeError(f"{self.name} did not commit its transaction")
+        if self.idempotent and not g.is_response_saved:
+            raise RuntimeError(f"{self.name} did not call idempotency.save")
         if self.limit and self.limit.counts is Counts.SUCCESSES:
             rate_limits.announce(g.hits)
         return self._to_response(reply)
@@ -142,8 +147,7 @@ class Endpoint:
             response = Response(status=self.status)
             del response.headers["Content-Type"]
         else:
-            data = orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE)
-            response = Response(data, self.status, content_type="application/json")
+            response = Response(to_json(body), self.status, content_type="application/json")
         response.headers.extend(headers)
         return response
 

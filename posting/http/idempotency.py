@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import orjson
 import sqlalchemy as sa
 from flask import Response, current_app, g, request
 from werkzeug.exceptions import Conflict, HTTPException
@@ -22,6 +21,7 @@ from posting.db.models import IDEMPOTENCY_LIFETIME, IdempotencyKey
 from posting.db.purge import purge_expired
 from posting.db.types import now
 from posting.http.errors import Errors, InvalidInput
+from posting.http.response_body import to_json
 
 NAME = "Idempotency-Key"
 RULE = "Must be 1 to 255 visible ASCII characters."
@@ -33,14 +33,13 @@ class StillUnderWay(Conflict):
     description = f"A request with this {NAME} is still under way."
 
 
-@dataclass
-class Request:
+@dataclass(frozen=True)
+class KeyedRequest:
     """A request with a key: whose it is, and a digest of all of its inputs."""
 
     user_id: str
     key: str
     fingerprint: str
-    is_saved: bool = False
 
 
 def errors_of(key: str) -> Errors:
@@ -48,7 +47,11 @@ def errors_of(key: str) -> Errors:
 
 
 def run(
-    key: str, path: Mapping[str, str], inputs: Iterable[Any], call: Callable[[], Response]
+    key: str,
+    path: Mapping[str, str],
+    inputs: Iterable[Any],
+    status: int,
+    call: Callable[[], Response],
 ) -> Response:
     """Return the response stored under a key, or else that of `call`, which must call `save`.
 
@@ -56,27 +59,25 @@ def run(
     """
     described = [request.endpoint, path, list(inputs)]
     fingerprint = _digest(json.dumps(described, sort_keys=True, default=_digest).encode())
-    g.idempotent_request = sent = Request(g.user_id, key, fingerprint)
+    g.idempotent_request = sent = KeyedRequest(g.user_id, key, fingerprint)
     if stored := _find(sent):
-        return _replay(stored, sent)
+        return _replay(stored, sent, status)
     try:
-        response = call()
+        return call()
     except (sa.exc.IntegrityError, HTTPException):
         # A faster request with the same key may have created what this one was refused for.
         db.session.rollback()
         if stored := _find(sent):
-            return _replay(stored, sent)
+            return _replay(stored, sent, status)
         raise
-    if not sent.is_saved:
-        raise RuntimeError(f"{request.endpoint} did not call idempotency.save")
-    return response
 
 
 def save(body: Any, headers: Mapping[str, str]) -> None:
     """Store the response under the request's key, if it has one, within the transaction."""
     if "idempotent_request" not in g:
         raise RuntimeError(f"{request.endpoint} is not declared idempotent")
-    sent: Request | None = g.idempotent_request
+    g.is_response_saved = True
+    sent: KeyedRequest | None = g.idempotent_request
     if sent is None:
         return
     table = IdempotencyKey
@@ -86,7 +87,7 @@ def save(body: Any, headers: Mapping[str, str]) -> None:
         "user_id": sent.user_id,
         "key": sent.key,
         "fingerprint": sent.fingerprint,
-        "body": orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE).decode(),
+        "body": to_json(body).decode(),
         "headers": dict(headers),
     }
     try:
@@ -96,22 +97,21 @@ def save(body: Any, headers: Mapping[str, str]) -> None:
             raise
         raise StillUnderWay from None
     purge_expired()
-    sent.is_saved = True
 
 
-def _find(sent: Request) -> IdempotencyKey | None:
+def _find(sent: KeyedRequest) -> IdempotencyKey | None:
     begin(writes=False)
     stored = db.session.get(IdempotencyKey, (sent.user_id, sent.key))
     db.session.commit()
     return stored if stored and stored.created_at > _expiry() else None
 
 
-def _replay(stored: IdempotencyKey, sent: Request) -> Response:
+def _replay(stored: IdempotencyKey, sent: KeyedRequest, status: int) -> Response:
     if stored.fingerprint != sent.fingerprint:
         detail = "Was used for another request; use a new one."
         raise InvalidInput([{"detail": detail, "header": NAME}])
     return current_app.response_class(
-        stored.body, 201, stored.headers, content_type="application/json"
+        stored.body, status, stored.headers, content_type="application/json"
     )
 
 

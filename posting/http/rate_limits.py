@@ -114,15 +114,17 @@ def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
 
 
 def announce(windows: list[Window]) -> None:
-    """Add committed hits to the response's headers; purge expired rows once a window."""
+    """Add committed hits to the response's headers."""
     for window in windows:
         window.announce()
+
+
+def commit_and_announce(windows: list[Window]) -> None:
+    """Commit hits and add them to the response's headers; purge expired rows once a window."""
     if any(window.hits == 1 for window in windows):
-        try:
-            purge_expired()
-            db.session.commit()
-        except sa.exc.OperationalError:  # the hits are committed, so the request goes on
-            db.session.rollback()
+        purge_expired()
+    db.session.commit()
+    announce(windows)
 
 
 def refund(windows: list[Window]) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from posting.db.models import SESSIONS_PER_USER
 from tests.conftest import PASSWORD
-from tests.helpers.assertions import problem
+from tests.helpers.assertions import assert_problem
 
 
 def sign_out(clients, **_):
@@ -35,5 +35,5 @@ def test_copied_cookies_are_refused_once_their_sessions_have_ended(flask, sign_i
     assert copies[-1].get("/users/me").status_code == 200
     end_sessions(sign_in=sign_in, flask=flask, clients=clients)
     for copy in copies:
-        problem(copy.get("/users/me"), 401)
-        problem(copy.post("/posts", json={"title": "a", "content": "b"}), 401)
+        assert_problem(copy.get("/users/me"), 401)
+        assert_problem(copy.post("/posts", json={"title": "a", "content": "b"}), 401)

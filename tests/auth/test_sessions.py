@@ -12,7 +12,7 @@ from posting.db.models import SESSIONS_PER_USER, Session, User
 from posting.db.types import now
 from posting.http import endpoint, request_body
 from tests.conftest import PASSWORD, POSTGRES
-from tests.helpers.assertions import faults, problem
+from tests.helpers.assertions import assert_problem, error_locations
 
 CREDENTIALS = {"username": "alice", "password": PASSWORD}
 POST = {"title": "a", "content": "b"}
@@ -86,7 +86,7 @@ class TestSignIn:
             anonymous.post("/signin", json=CREDENTIALS | change, headers=headers)
             for change in ({"password": "wrong"}, {"username": "nobody-here"})
         )
-        problem(wrong, 401)
+        assert_problem(wrong, 401)
         assert wrong.headers["WWW-Authenticate"] == "Cookie"
         assert (wrong.data, dict(wrong.headers)) == (unknown.data, dict(unknown.headers))
 
@@ -96,7 +96,7 @@ class TestSignIn:
             "posting.auth.passwords.check_password_hash",
             lambda known_hash, password: hashed.append((known_hash.split("$")[0], password)),
         )
-        problem(anonymous.post("/signin", json=CREDENTIALS), 401)
+        assert_problem(anonymous.post("/signin", json=CREDENTIALS), 401)
         assert hashed == [("scrypt:128:8:1", PASSWORD)]
 
     @pytest.mark.parametrize(
@@ -109,16 +109,16 @@ class TestSignIn:
         ],
     )
     def test_malformed_credentials_are_422(self, anonymous, body, expected):
-        assert faults(anonymous.post("/signin", json=body)) == expected
+        assert error_locations(anonymous.post("/signin", json=body)) == expected
 
     def test_it_replaces_the_session_sent_with_the_request(self, alice):
         before = alice.copy()
         assert alice.post("/signin", json=CREDENTIALS).status_code == 200
         assert alice.session_token != before.session_token
-        problem(before.get("/users/me"), 401)
+        assert_problem(before.get("/users/me"), 401)
 
     def test_if_it_fails_the_session_sent_with_the_request_is_kept(self, alice):
-        problem(alice.post("/signin", json=CREDENTIALS | {"password": "wrong"}), 401)
+        assert_problem(alice.post("/signin", json=CREDENTIALS | {"password": "wrong"}), 401)
         assert alice.get("/users/me").json == alice.user
 
     @pytest.mark.usefixtures("alice")
@@ -140,14 +140,14 @@ class TestTokens:
     @pytest.mark.parametrize("token", ["", "x", "a" * 43, "a" * 4000, "%00", "é", "a b"])
     @pytest.mark.usefixtures("alice")
     def test_an_unknown_token_is_401(self, app, token):
-        problem(client_with_token(app, token).get("/users/me"), 401)
+        assert_problem(client_with_token(app, token).get("/users/me"), 401)
 
     def test_sign_out_ends_the_session_on_the_server(self, alice):
         copy = alice.copy()
         response = alice.post("/signout")
         assert (response.status_code, response.data) == (204, b"")
         assert "Max-Age=0" in response.headers["Set-Cookie"]
-        problem(copy.get("/users/me"), 401)
+        assert_problem(copy.get("/users/me"), 401)
 
     def test_nothing_is_saved_if_the_session_ends_while_the_body_arrives(self, alice, monkeypatch):
         copy, parse_json = alice.copy(), request_body.parse_json
@@ -158,7 +158,7 @@ class TestTokens:
 
         monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", 0)
         monkeypatch.setattr(request_body, "parse_json", sign_out_and_parse)
-        problem(alice.post("/posts", json=POST), 401)
+        assert_problem(alice.post("/posts", json=POST), 401)
         assert alice.get("/posts").json == []
 
     def test_sign_out_needs_no_session(self, app, anonymous):
@@ -222,7 +222,7 @@ class TestExpiry:
 
         monkeypatch.setattr(current_user, "touch_session", touch_deleted_session)
         assert send(alice).status_code in {200, 201}  # it was valid when the request began
-        problem(send(alice), 401)
+        assert_problem(send(alice), 401)
 
     def test_nothing_is_saved_if_the_session_ends_while_it_is_extended(
         self, app, alice, monkeypatch
@@ -230,7 +230,7 @@ class TestExpiry:
         set_timestamps(app, last_seen_at=now() - timedelta(days=1))
         monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", 0)
         monkeypatch.setattr(current_user, "touch_session", delete_sessions)
-        problem(alice.post("/posts", json=POST), 401)
+        assert_problem(alice.post("/posts", json=POST), 401)
         assert alice.get("/posts").json == []
 
     def test_a_request_succeeds_if_its_session_cannot_be_extended(
@@ -251,7 +251,7 @@ class TestExpiry:
     def test_the_oldest_of_more_than_fifty_sessions_ends(self, app, alice, sign_in_often):
         set_timestamps(app, created_at=now() - timedelta(hours=1))
         newest = sign_in_often(SESSIONS_PER_USER)
-        problem(alice.get("/users/me"), 401)
+        assert_problem(alice.get("/users/me"), 401)
         assert len(newest.get("/sessions").json) == SESSIONS_PER_USER == 50
 
     def test_the_new_session_is_kept_if_the_clock_has_been_set_back(self, app, sign_in_often):
@@ -285,22 +285,22 @@ class TestSessions:
         elsewhere = sign_in("alice")
         [other] = [session for session in alice.get("/sessions").json if not session["current"]]
         assert alice.delete(f"/sessions/{other['id']}").status_code == 204
-        problem(elsewhere.get("/users/me"), 401)
+        assert_problem(elsewhere.get("/users/me"), 401)
         assert alice.get("/users/me").status_code == 200
-        problem(alice.delete(f"/sessions/{other['id']}"), 404)
+        assert_problem(alice.delete(f"/sessions/{other['id']}"), 404)
 
     def test_to_end_the_current_session_is_to_sign_out(self, alice):
         [current] = alice.get("/sessions").json
         response = alice.delete(f"/sessions/{current['id']}")
         assert response.status_code == 204
         assert "Max-Age=0" in response.headers["Set-Cookie"]
-        problem(alice.get("/users/me"), 401)
+        assert_problem(alice.get("/users/me"), 401)
 
     def test_a_session_of_another_user_is_404(self, alice, bob):
         [session] = alice.get("/sessions").json
-        problem(bob.delete(f"/sessions/{session['id']}"), 404)
+        assert_problem(bob.delete(f"/sessions/{session['id']}"), 404)
         assert alice.get("/users/me").status_code == 200
-        assert faults(bob.delete("/sessions/short")) == {"id"}
+        assert error_locations(bob.delete("/sessions/short")) == {"id"}
 
 
 def test_requests_within_one_app_context_have_their_own_users(app, alice, bob, anonymous):
@@ -308,5 +308,5 @@ def test_requests_within_one_app_context_have_their_own_users(app, alice, bob, a
         user = db.session.scalar(sa.select(User).filter_by(username="bob"))  # opens a transaction
         assert alice.get("/users/me").json == alice.user
         assert bob.patch(f"/users/{user.id}", json={"bio": "Hello."}).status_code == 200
-        problem(anonymous.get("/users/me"), 401)
+        assert_problem(anonymous.get("/users/me"), 401)
         assert user.bio == "Hello."

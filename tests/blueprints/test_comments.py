@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from posting.db.types import now
-from tests.helpers.assertions import faults, next_url, problem, walk
+from tests.helpers.assertions import assert_problem, error_locations, next_url, walk
 
 pytestmark = pytest.mark.usefixtures("stays_consistent")
 UNKNOWN = "a" * 21
@@ -137,15 +137,15 @@ def test_a_cursor_of_another_post_is_422(alice, anonymous, post):
         alice.add_comment(post, str(number))
     url = next_url(anonymous.get(f"{list_path(post)}?limit=1"))
     query = url.partition("?")[2]
-    assert faults(anonymous.get(f"{list_path(other)}?{query}")) == {"cursor"}
+    assert error_locations(anonymous.get(f"{list_path(other)}?{query}")) == {"cursor"}
 
 
 def test_the_list_is_empty_without_comments_and_404_without_a_post(anonymous, post):
     empty = anonymous.get(list_path(post))
     assert (empty.status_code, empty.json) == (200, [])
     response = anonymous.get(f"/posts/{UNKNOWN}/comments")
-    assert problem(response, 404)["detail"] == "There is no such post."
-    assert faults(anonymous.get("/posts/short/comments?limit=0")) == {"id", "limit"}
+    assert assert_problem(response, 404)["detail"] == "There is no such post."
+    assert error_locations(anonymous.get("/posts/short/comments?limit=0")) == {"id", "limit"}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_the_list_is_empty_without_comments_and_404_without_a_post(anonymous, po
     ],
 )
 def test_an_invalid_comment_is_422_and_not_saved(alice, post, body, expected):
-    assert faults(alice.post(list_path(post), json=body)) == expected
+    assert error_locations(alice.post(list_path(post), json=body)) == expected
     assert comments_on(alice, post) == []
     assert comment_count(alice, post) == 0
 
@@ -180,13 +180,13 @@ def test_a_parent_must_be_an_undeleted_comment_on_the_same_post(alice, bob, post
     delete(alice, comment)
     for parent in (elsewhere, comment):
         body = {"content": "x", "parent_id": parent["id"]}
-        assert faults(bob.post(list_path(post), json=body)) == {"/parent_id"}
+        assert error_locations(bob.post(list_path(post), json=body)) == {"/parent_id"}
 
 
 def test_a_comment_on_an_unknown_post_is_404(alice):
     body = {"content": "x", "parent_id": UNKNOWN}
-    problem(alice.post(f"/posts/{UNKNOWN}/comments", json=body), 404)
-    assert faults(alice.post("/posts/short/comments", json={})) == {"id", "/content"}
+    assert_problem(alice.post(f"/posts/{UNKNOWN}/comments", json=body), 404)
+    assert error_locations(alice.post("/posts/short/comments", json={})) == {"id", "/content"}
 
 
 class TestEdit:
@@ -217,28 +217,28 @@ class TestEdit:
         ],
     )
     def test_an_invalid_edit_is_422_and_changes_nothing(self, alice, comment, body, expected):
-        assert faults(alice.patch(path(comment), json=body)) == expected
+        assert error_locations(alice.patch(path(comment), json=body)) == expected
         assert alice.get(path(comment)).json == comment
 
     def test_only_the_author_edits_a_comment(self, bob, moderator, comment):
         for other in (bob, moderator):
-            problem(other.patch(path(comment), json={"content": "Mine"}), 403)
+            assert_problem(other.patch(path(comment), json={"content": "Mine"}), 403)
         assert bob.get(path(comment)).json == comment
 
     def test_a_change_with_an_old_etag_is_412(self, alice, comment):
         headers = {"If-Match": alice.get(path(comment)).headers["ETag"]}
         edited = alice.patch(path(comment), json={"content": "Two"}, headers=headers)
         assert edited.status_code == 200
-        problem(alice.patch(path(comment), json={"content": "3"}, headers=headers), 412)
-        problem(alice.delete(path(comment), headers=headers), 412)
+        assert_problem(alice.patch(path(comment), json={"content": "3"}, headers=headers), 412)
+        assert_problem(alice.delete(path(comment), headers=headers), 412)
         assert alice.get(path(comment)).json == edited.json
 
 
 class TestDeletion:
     def test_a_comment_without_replies_is_removed(self, alice, anonymous, post, comment):
         delete(alice, comment)
-        problem(alice.delete(path(comment)), 404)
-        problem(anonymous.get(path(comment)), 404)
+        assert_problem(alice.delete(path(comment)), 404)
+        assert_problem(anonymous.get(path(comment)), 404)
         assert comments_on(anonymous, post) == []
         assert comment_count(anonymous, post) == 0
 
@@ -257,8 +257,8 @@ class TestDeletion:
         bob.add_comment(post, "A reply", parent_id=comment["id"])
         delete(alice, comment)
         for client in (alice, bob, moderator):
-            problem(client.patch(path(comment), json={"content": "x"}), 404)
-            problem(client.delete(path(comment)), 404)
+            assert_problem(client.patch(path(comment), json={"content": "x"}), 404)
+            assert_problem(client.delete(path(comment)), 404)
         assert comment_count(alice, post) == 1
 
     def test_a_tombstone_is_removed_with_its_last_reply(self, alice, bob, anonymous, post, comment):
@@ -302,7 +302,7 @@ class TestDeletion:
     def test_a_moderator_deletes_a_comment_but_another_member_does_not(
         self, bob, moderator, post, comment
     ):
-        problem(bob.delete(path(comment)), 403)
+        assert_problem(bob.delete(path(comment)), 403)
         delete(moderator, comment)
         assert comment_count(bob, post) == 0
 
@@ -311,9 +311,9 @@ class TestDeletion:
         bob.add_comment(post, "Deeper", parent_id=reply["id"])
         delete(bob, reply)
         assert alice.delete(f"/posts/{post['id']}").status_code == 204
-        problem(anonymous.get(list_path(post)), 404)
+        assert_problem(anonymous.get(list_path(post)), 404)
         for row in (comment, reply):
-            problem(anonymous.get(path(row)), 404)
+            assert_problem(anonymous.get(path(row)), 404)
 
 
 class TestAccountDeletion:
@@ -359,7 +359,7 @@ class TestAccountDeletion:
 
     def test_posts_are_deleted_on_request_with_the_comments_on_them(self, bob, anonymous, thread):
         self.delete_account(bob, "delete")
-        problem(anonymous.get(list_path(thread)), 404)
+        assert_problem(anonymous.get(list_path(thread)), 404)
 
     @pytest.mark.parametrize(("content", "remaining"), [("keep", 3), ("delete", 0)])
     def test_tombstones_are_kept_or_removed_with_the_replies_below_them(
@@ -379,6 +379,6 @@ class TestAccountDeletion:
     ):
         self.delete_account(alice, "keep")
         [orphan, *_] = comments_on(anonymous, thread)
-        problem(bob.patch(path(orphan), json={"content": "x"}), 403)
-        problem(bob.delete(path(orphan)), 403)
+        assert_problem(bob.patch(path(orphan), json={"content": "x"}), 403)
+        assert_problem(bob.delete(path(orphan)), 403)
         delete(moderator, orphan)

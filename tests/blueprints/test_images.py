@@ -14,7 +14,7 @@ from posting.db.models import Image, ImageData
 from posting.domain import imaging
 from posting.http.etags import if_none_match
 from tests.helpers import pictures
-from tests.helpers.assertions import faults, problem
+from tests.helpers.assertions import assert_problem, error_locations
 
 pytestmark = pytest.mark.usefixtures("stays_consistent")
 UNKNOWN = "a" * 21
@@ -122,15 +122,15 @@ def test_an_image_changes_a_read_but_not_the_version_of_its_post(alice, post):
 
 def test_only_the_author_of_the_post_adds_images(app, bob, moderator, post):
     for other in (bob, moderator):
-        problem(other.post(list_path(post), data=form()), 403)
-    problem(bob.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
+        assert_problem(other.post(list_path(post), data=form()), 403)
+    assert_problem(bob.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
     assert row_counts(app) == [0, 0]
 
 
 def test_a_post_has_at_most_ten_images(app, alice, post):
     for _ in range(10):
         last = alice.add_image(post)
-    assert faults(alice.post(list_path(post), data=form())) == {"/file"}
+    assert error_locations(alice.post(list_path(post), data=form())) == {"/file"}
     assert row_counts(app) == [10, 10]
     alice.delete(path(last))
     alice.add_image(post)
@@ -153,24 +153,24 @@ class TestForms:
     )
     def test_an_invalid_form_is_refused_and_not_saved(self, app, alice, post, fields, expected):
         response = alice.post(list_path(post), data=fields, content_type="multipart/form-data")
-        assert faults(response) == expected
+        assert error_locations(response) == expected
         assert row_counts(app) == [0, 0]
 
     def test_a_field_without_a_name_is_400(self, app, alice, post):
         kind = "multipart/form-data"
-        problem(alice.post(list_path(post), data={"": ""}, content_type=kind), 400)
+        assert_problem(alice.post(list_path(post), data={"": ""}, content_type=kind), 400)
         assert row_counts(app) == [0, 0]
 
     def test_one_response_lists_all_errors(self, alice):
         fields = {"file": "x", "b": "c", "a": "b"}
         kind = "multipart/form-data"
         response = alice.post("/posts/short/images", data=fields, content_type=kind)
-        assert faults(response) == {"id", "/file", "/a", "/b"}
+        assert error_locations(response) == {"id", "/file", "/a", "/b"}
 
     @pytest.mark.parametrize("content_type", ["image/png", "application/json", None, "text/plain"])
     def test_another_media_type_is_415(self, alice, post, content_type):
         response = alice.post(list_path(post), data=pictures.png(), content_type=content_type)
-        assert "multipart/form-data" in problem(response, 415)["detail"]
+        assert "multipart/form-data" in assert_problem(response, 415)["detail"]
 
     @pytest.mark.parametrize(
         "body",
@@ -193,7 +193,7 @@ class TestForms:
     )
     def test_a_malformed_form_is_400(self, alice, post, body):
         kind = "multipart/form-data; boundary=b"
-        problem(alice.post(list_path(post), data=body, content_type=kind), 400)
+        assert_problem(alice.post(list_path(post), data=body, content_type=kind), 400)
 
     def test_a_part_with_long_headers_is_400_early(self, alice, post, monkeypatch):
         """The parser would spend seconds on a body that is one long header."""
@@ -207,7 +207,7 @@ class TestForms:
         head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="'
         kind = "multipart/form-data; boundary=b"
         response = alice.post(list_path(post), data=head + b"x" * 6_000_000, content_type=kind)
-        assert "8,192 bytes of headers" in problem(response, 400)["detail"]
+        assert "8,192 bytes of headers" in assert_problem(response, 400)["detail"]
         assert sum(map(len, received)) <= 2**17
 
     def test_a_file_is_received_exactly_as_sent(self, alice, post, monkeypatch):
@@ -228,20 +228,22 @@ class TestForms:
             body = b'--bb\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
             body += data + b"\r\n--bb--\r\n"
             kind = "multipart/form-data; boundary=bb"
-            assert faults(alice.post(list_path(post), data=body, content_type=kind)) == {"/file"}
+            assert error_locations(alice.post(list_path(post), data=body, content_type=kind)) == {
+                "/file"
+            }
             assert received.pop() == data
 
     def test_an_empty_body_is_400(self, alice, post):
         kind = "multipart/form-data; boundary=b"
         response = alice.post(list_path(post), input_stream=BytesIO(), content_type=kind)
-        assert "is empty" in problem(response, 400)["detail"]
+        assert "is empty" in assert_problem(response, 400)["detail"]
 
     def test_a_truncated_form_is_400(self, alice, post):
         start = b"--b\r\nContent-Disposition: form-data; name=file; filename=f\r\n\r\n"
         kind = "multipart/form-data; boundary=b"
         response = alice.post(list_path(post), data=start + pictures.png(), content_type=kind)
         expected = "The body is not a form: its last boundary is missing."
-        assert problem(response, 400)["detail"] == expected
+        assert assert_problem(response, 400)["detail"] == expected
 
     @pytest.mark.parametrize(
         "boundary",
@@ -252,7 +254,7 @@ class TestForms:
         """A long boundary that fills most of the body would block the whole process."""
         kind = f"multipart/form-data{boundary}"
         response = alice.post(list_path(post), data=b"--b\r\n", content_type=kind)
-        assert "boundary" in problem(response, 400)["detail"]
+        assert "boundary" in assert_problem(response, 400)["detail"]
 
     def test_a_form_may_have_any_valid_layout(self, alice, post):
         """A preamble, an epilogue, quoted names, an empty file name, spaces after a boundary."""
@@ -274,7 +276,7 @@ class TestForms:
         environ = {"wsgi.input": BytesIO(b"x" * 7_000_000), "wsgi.input_terminated": True}
         headers = {"Transfer-Encoding": "chunked"}
         options = {"environ_overrides": environ, "headers": headers, "content_type": kind}
-        problem(alice.post(list_path(post), **options), 413)
+        assert_problem(alice.post(list_path(post), **options), 413)
 
     def test_the_size_of_a_file_and_of_a_body_is_limited(self, make_app, app, alice, post):
         for length, limit in (
@@ -283,14 +285,14 @@ class TestForms:
         ):
             body, kind = encode_multipart_formdata({"file": ("a.png", b"x" * length)})
             response = alice.post(list_path(post), data=body, content_type=kind)
-            assert problem(response, 413)["detail"] == limit
+            assert assert_problem(response, 413)["detail"] == limit
         other = alice.copy(make_app(MAX_IMAGE_BYTES=2000))
         noise = pictures.encoded(Pillow.effect_noise((48, 48), 60), "PNG")
         assert 2000 < len(noise) < 4000
-        problem(other.post(list_path(post), data=form(noise)), 413)
+        assert_problem(other.post(list_path(post), data=form(noise)), 413)
         assert other.post(list_path(post), data=form()).status_code == 201
         body, kind = encode_multipart_formdata({"alt": "x" * (2**20 + 2000)})
-        problem(other.post(list_path(post), data=body, content_type=kind), 413)
+        assert_problem(other.post(list_path(post), data=body, content_type=kind), 413)
         assert row_counts(app) == [1, 1]
 
     def test_a_setting_allows_larger_images(self, make_app, alice, post):
@@ -320,26 +322,26 @@ class TestEdit:
         ],
     )
     def test_an_invalid_edit_is_422(self, alice, image, body, expected):
-        assert faults(alice.patch(path(image), json=body)) == expected
+        assert error_locations(alice.patch(path(image), json=body)) == expected
 
     def test_only_the_author_changes_it(self, bob, moderator, image):
         for other in (bob, moderator):
-            problem(other.patch(path(image), json={"alt": "x"}), 403)
+            assert_problem(other.patch(path(image), json={"alt": "x"}), 403)
 
 
 class TestDeletion:
     def test_the_author_deletes_an_image(self, app, alice, anonymous, post, image):
         headers = {"If-None-Match": f'"{image["id"]}"'}
         assert alice.delete(path(image)).status_code == 204
-        problem(alice.delete(path(image)), 404)
-        problem(anonymous.get(path(image)), 404)
-        problem(anonymous.get(path(image), headers=headers), 404)
-        problem(alice.patch(path(image), json={"alt": "x"}), 404)
+        assert_problem(alice.delete(path(image)), 404)
+        assert_problem(anonymous.get(path(image)), 404)
+        assert_problem(anonymous.get(path(image), headers=headers), 404)
+        assert_problem(alice.patch(path(image), json={"alt": "x"}), 404)
         assert anonymous.get(f"/posts/{post['id']}").json["images"] == []
         assert row_counts(app) == [0, 0]
 
     def test_a_moderator_deletes_an_image_but_another_member_does_not(self, bob, moderator, image):
-        problem(bob.delete(path(image)), 403)
+        assert_problem(bob.delete(path(image)), 403)
         assert moderator.delete(path(image)).status_code == 204
 
     def test_images_are_deleted_with_their_post(self, app, alice, post, image):
@@ -357,7 +359,7 @@ class TestDeletion:
 
     def test_only_a_moderator_deletes_an_image_without_an_owner(self, alice, bob, moderator, image):
         alice.delete(f"/users/{alice.user['id']}")
-        problem(bob.delete(path(image)), 403)
+        assert_problem(bob.delete(path(image)), 403)
         assert moderator.delete(path(image)).status_code == 204
 
 
@@ -365,8 +367,8 @@ class TestDeletion:
 def test_an_unknown_id_is_404_and_a_malformed_one_422(alice, method):
     body = {} if method == "PATCH" else None
     response = alice.open(f"/images/{UNKNOWN}", method=method, json=body)
-    assert problem(response, 404)["detail"] == "There is no such image."
-    assert faults(alice.open("/images/short", method=method, json=body)) == {"id"}
+    assert assert_problem(response, 404)["detail"] == "There is no such image."
+    assert error_locations(alice.open("/images/short", method=method, json=body)) == {"id"}
 
 
 def test_image_urls_start_with_the_public_url(make_app, alice, post, image):
@@ -383,7 +385,7 @@ def test_an_upload_is_503_while_too_many_others_wait(alice, post):
     finally:
         for _ in range(imaging.MAX_UPLOADS):
             imaging._queue.release()
-    problem(response, 503)
+    assert_problem(response, 503)
     assert response.headers["Retry-After"] == "2"
     assert alice.post(list_path(post), data=form()).status_code == 201
 
@@ -403,7 +405,7 @@ def test_an_upload_refused_with_503_is_not_counted(make_app, alice, post, monkey
     with monkeypatch.context() as patch:
         patch.setattr(imaging, "reencode", refuse)
         for _ in range(4):
-            problem(client.post(list_path(post), data=form()), 503)
+            assert_problem(client.post(list_path(post), data=form()), 503)
     assert client.post(list_path(post), data=form()).status_code == 201
 
 
@@ -418,8 +420,8 @@ class TestChecksBeforeProcessing:
         monkeypatch.setattr(imaging, "reencode", fail)
 
     def test_the_post_exists_and_belongs_to_the_user(self, bob, post):
-        problem(bob.post(list_path(post), data=form()), 403)
-        problem(bob.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
+        assert_problem(bob.post(list_path(post), data=form()), 403)
+        assert_problem(bob.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
 
     def test_the_post_has_space_for_another_image(self, app, alice, post):
         row = {"post_id": post["id"], "media_type": "image/png", "width": 1, "height": 1, "size": 1}
@@ -430,20 +432,20 @@ class TestChecksBeforeProcessing:
                 db.session.flush()
                 db.session.add(ImageData(image_id=image.id, data=bytes([number])))
             db.session.commit()
-        assert faults(alice.post(list_path(post), data=form())) == {"/file"}
+        assert error_locations(alice.post(list_path(post), data=form())) == {"/file"}
 
     def test_every_attempt_counts_toward_the_limit(self, make_app, alice, post):
         client = alice.copy(make_app(RATE_LIMITS="on", LIMIT_IMAGES="2/hour"))
         for _ in range(2):
-            problem(client.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
-        problem(client.post(list_path(post), data=form()), 429)
+            assert_problem(client.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
+        assert_problem(client.post(list_path(post), data=form()), 429)
 
 
 class TestChecksAfterProcessing:
     """Access is checked again, because it may have changed during the processing."""
 
     def assert_refused(self, alice, post, status):
-        problem(alice.post(list_path(post), data=form()), status)
+        assert_problem(alice.post(list_path(post), data=form()), status)
         assert row_counts(alice.application) == [0, 0]
 
     def test_a_suspended_user_is_401(self, flask, alice, post, during_processing):

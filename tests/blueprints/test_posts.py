@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.helpers.assertions import faults, problem
+from tests.helpers.assertions import assert_problem, error_locations
 
 UNKNOWN = "/posts/" + "a" * 21
 
@@ -64,7 +64,7 @@ def test_text_is_stored_as_sent(alice, anonymous, title, content):
     ],
 )  # fmt: skip
 def test_an_invalid_post_is_422_and_not_saved(alice, anonymous, body, expected):
-    assert faults(alice.post("/posts", json=body)) == expected
+    assert error_locations(alice.post("/posts", json=body)) == expected
     assert anonymous.get("/posts").json == []
 
 
@@ -74,15 +74,17 @@ INVISIBLE = "\ufeff\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\
 @pytest.mark.parametrize("text", [*INVISIBLE, INVISIBLE, f" {INVISIBLE}\t", " ", "\u3000\xa0"])
 def test_invisible_text_is_blank(alice, post, text):
     for name in ("title", "content"):
-        body = problem(alice.post("/posts", json={"title": "x", "content": "x", name: text}), 422)
+        body = assert_problem(
+            alice.post("/posts", json={"title": "x", "content": "x", name: text}), 422
+        )
         assert body["errors"] == [{"detail": "Must not be blank.", "pointer": f"/{name}"}]
-    body = problem(alice.post(f"{path(post)}/comments", json={"content": text}), 422)
+    body = assert_problem(alice.post(f"{path(post)}/comments", json={"content": text}), 422)
     assert body["errors"] == [{"detail": "Must not be blank.", "pointer": "/content"}]
     assert alice.create_post(f"{text}x{text}")["title"] == f"{text}x{text}"
 
 
 def test_an_empty_text_has_one_error(alice):
-    body = problem(alice.post("/posts", json={"title": "", "content": ""}), 422)
+    body = assert_problem(alice.post("/posts", json={"title": "", "content": ""}), 422)
     assert body["errors"] == [
         {"detail": "Length must be between 1 and 200.", "pointer": "/title"},
         {"detail": "Length must be between 1 and 100000.", "pointer": "/content"},
@@ -127,43 +129,47 @@ def test_an_edit_without_changes_keeps_the_etag(alice, post, body):
     ],
 )
 def test_an_invalid_edit_is_422_and_changes_nothing(alice, post, body, expected):
-    assert faults(alice.patch(path(post), json=body)) == expected
+    assert error_locations(alice.patch(path(post), json=body)) == expected
     assert alice.get(path(post)).json == post
 
 
 def test_only_the_author_edits_a_post(bob, moderator, post):
     for other in (bob, moderator):
-        problem(other.patch(path(post), json={"title": "Mine now"}), 403)
+        assert_problem(other.patch(path(post), json={"title": "Mine now"}), 403)
     assert bob.get(path(post)).json == post
 
 
 def test_the_author_deletes_a_post(alice, anonymous, post):
     response = alice.delete(path(post))
     assert (response.status_code, response.data) == (204, b"")
-    problem(alice.delete(path(post)), 404)
-    problem(anonymous.get(path(post)), 404)
+    assert_problem(alice.delete(path(post)), 404)
+    assert_problem(anonymous.get(path(post)), 404)
     assert anonymous.get("/posts").json == []
 
 
 def test_a_moderator_deletes_a_post_but_another_member_does_not(bob, moderator, post):
-    problem(bob.delete(path(post)), 403)
+    assert_problem(bob.delete(path(post)), 403)
     assert moderator.delete(path(post)).status_code == 204
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 def test_an_unknown_post_is_404(alice, method):
     response = alice.open(UNKNOWN, method=method, json={} if method == "PATCH" else None)
-    assert problem(response, 404)["detail"] == "There is no such post."
+    assert assert_problem(response, 404)["detail"] == "There is no such post."
 
 
 @pytest.mark.parametrize("id", ["short", "a" * 20, "a" * 22, "a" * 20 + "!", "a" * 20 + "é", "%00"])
 def test_a_malformed_id_is_422(alice, id):
     for method, body in (("get", None), ("patch", {}), ("delete", None)):
-        assert faults(alice.open(f"/posts/{id}", method=method, json=body)) == {"id"}
+        assert error_locations(alice.open(f"/posts/{id}", method=method, json=body)) == {"id"}
 
 
 def test_one_response_lists_all_errors(alice):
-    assert faults(alice.patch("/posts/short", json={"title": "", "x": 1})) == {"id", "/title", "/x"}
+    assert error_locations(alice.patch("/posts/short", json={"title": "", "x": 1})) == {
+        "id",
+        "/title",
+        "/x",
+    }
 
 
 class TestPreconditions:
@@ -171,8 +177,8 @@ class TestPreconditions:
         headers = {"If-Match": alice.get(path(post)).headers["ETag"]}
         edited = alice.patch(path(post), json={"title": "Two"}, headers=headers)
         assert edited.status_code == 200
-        problem(alice.patch(path(post), json={"title": "3"}, headers=headers), 412)
-        problem(alice.delete(path(post), headers=headers), 412)
+        assert_problem(alice.patch(path(post), json={"title": "3"}, headers=headers), 412)
+        assert_problem(alice.delete(path(post), headers=headers), 412)
         assert alice.get(path(post)).json == edited.json
 
     @pytest.mark.parametrize("header", ["{}", "W/{}", "{}, {}", '"x", {}', "*", ' "0" ,{} '])
@@ -189,7 +195,7 @@ class TestPreconditions:
 
     @pytest.mark.parametrize("header", ["", "garbage", '"', '""', "1", '"11"', '"1', "é"])
     def test_an_unknown_etag_is_412(self, alice, post, header):
-        problem(alice.patch(path(post), json={}, headers={"If-Match": header}), 412)
+        assert_problem(alice.patch(path(post), json={}, headers={"If-Match": header}), 412)
 
     def test_a_read_with_the_current_etag_is_304(self, anonymous, post):
         for url in ("/posts", path(post), f"/users/{post['author']['id']}", "/openapi.json"):

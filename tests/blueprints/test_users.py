@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from posting.blueprints import users
 from posting.domain import accounts
 from tests.conftest import PASSWORD
-from tests.helpers.assertions import faults, problem
+from tests.helpers.assertions import assert_problem, error_locations
 
 NEW_PASSWORD = "another walk by the sea"
 
@@ -35,7 +35,7 @@ class TestSignUp:
         assert (user["username"], user["role"]) == ("ada", "member")
         assert created.headers["Location"] == f"http://localhost/users/{user['id']}"
         assert "Set-Cookie" not in created.headers
-        problem(anonymous.get("/users/me"), 401)
+        assert_problem(anonymous.get("/users/me"), 401)
         assert anonymous.get(created.headers["Location"]).json == user
 
     def test_optional_fields_default_to_null(self, anonymous):
@@ -46,7 +46,7 @@ class TestSignUp:
     @pytest.mark.parametrize("name", ["ada", "ADA", "aDa"])
     def test_usernames_are_unique_in_any_case(self, anonymous, name):
         assert sign_up(anonymous, username="Ada").json["username"] == "Ada"
-        problem(sign_up(anonymous, username=name), 409)
+        assert_problem(sign_up(anonymous, username=name), 409)
 
     @pytest.mark.parametrize(
         "name",
@@ -54,7 +54,7 @@ class TestSignUp:
          "admin", "Root", "ME", "deleted"],
     )  # fmt: skip
     def test_an_invalid_or_reserved_username_is_422(self, anonymous, name):
-        assert faults(sign_up(anonymous, username=name)) == {"/username"}
+        assert error_locations(sign_up(anonymous, username=name)) == {"/username"}
 
     @pytest.mark.parametrize("name", ["abc", "0-_", "x" * 32, "Ada_Lovelace-1"])
     def test_a_username_is_stored_as_typed(self, anonymous, name):
@@ -66,12 +66,12 @@ class TestSignUp:
          "with\u0000null"],
     )  # fmt: skip
     def test_a_weak_or_invalid_password_is_422(self, anonymous, password):
-        assert faults(sign_up(anonymous, password=password)) == {"/password"}
+        assert error_locations(sign_up(anonymous, password=password)) == {"/password"}
         assert not can_sign_in(anonymous, "ada", "password1")
 
     def test_the_username_as_password_is_422(self, anonymous):
         response = sign_up(anonymous, username="Lovelace", password="lovelace")
-        assert faults(response) == {"/password"}
+        assert error_locations(response) == {"/password"}
 
     @pytest.mark.parametrize(
         "password", ["x" * 8 + " ", " 8 chars", "pässwörd 🔑", "y" * 256, "e\u0301 and é"]
@@ -84,18 +84,18 @@ class TestSignUp:
 
     def test_the_minimum_length_of_passwords_is_a_setting(self, make_app):
         client = make_app(PASSWORD_MIN=15).test_client()
-        assert faults(sign_up(client, password="14 characters!")) == {"/password"}
+        assert error_locations(sign_up(client, password="14 characters!")) == {"/password"}
         assert sign_up(client, password="15 characters!!").status_code == 201
 
     @pytest.mark.parametrize(
         "field", ["id", "role", "created_at", "password_hash", "email", "current_password"]
     )
     def test_other_fields_are_422(self, anonymous, field):
-        assert faults(sign_up(anonymous, **{field: "moderator"})) == {f"/{field}"}
+        assert error_locations(sign_up(anonymous, **{field: "moderator"})) == {f"/{field}"}
 
     def test_the_length_of_a_profile_is_limited(self, anonymous):
         response = sign_up(anonymous, display_name="x" * 65, bio="x" * 501)
-        assert faults(response) == {"/display_name", "/bio"}
+        assert error_locations(response) == {"/display_name", "/bio"}
         assert sign_up(anonymous, display_name="é" * 64, bio="é" * 500).status_code == 201
 
 
@@ -117,7 +117,7 @@ class TestEdit:
         assert sign_up(anonymous, username="alice").status_code == 201
 
     def test_a_username_in_use_is_409_and_changes_nothing(self, alice, bob):
-        problem(alice.patch(path(alice), json={"username": "BOB", "bio": "x"}), 409)
+        assert_problem(alice.patch(path(alice), json={"username": "BOB", "bio": "x"}), 409)
         assert alice.get("/users/me").json == alice.user
 
     def test_an_edit_is_401_if_the_account_is_deleted_meanwhile(self, alice, monkeypatch):
@@ -129,12 +129,12 @@ class TestEdit:
             return lock_account(user)
 
         monkeypatch.setattr(users, "lock_account", delete_and_lock)
-        problem(alice.patch(path(alice), json={"bio": "x"}), 401)
+        assert_problem(alice.patch(path(alice), json={"bio": "x"}), 401)
 
     def test_another_account_cannot_be_edited(self, alice, bob, moderator):
         for other in (bob, moderator):
-            problem(other.patch(path(alice), json={"bio": "x"}), 403)
-        problem(bob.patch("/users/" + "a" * 21, json={}), 404)
+            assert_problem(other.patch(path(alice), json={"bio": "x"}), 403)
+        assert_problem(bob.patch("/users/" + "a" * 21, json={}), 404)
         assert alice.get("/users/me").json == alice.user
 
     @pytest.mark.parametrize(
@@ -151,20 +151,20 @@ class TestEdit:
         ],
     )
     def test_an_invalid_edit_is_422_and_changes_nothing(self, alice, anonymous, body, expected):
-        assert faults(alice.patch(path(alice), json=body | {"bio": "x"})) == expected
+        assert error_locations(alice.patch(path(alice), json=body | {"bio": "x"})) == expected
         assert alice.get("/users/me").json == alice.user
         assert can_sign_in(anonymous, "alice", PASSWORD)
 
     def test_the_own_username_as_new_password_is_422(self, sign_in):
         margaret = sign_in("margaret")
         body = {"password": "MARGARET", "current_password": PASSWORD}
-        assert faults(margaret.patch(path(margaret), json=body)) == {"/password"}
+        assert error_locations(margaret.patch(path(margaret), json=body)) == {"/password"}
 
     def test_a_new_password_ends_all_other_sessions(self, alice, sign_in, anonymous):
         elsewhere = sign_in("alice")
         body = {"password": NEW_PASSWORD, "current_password": PASSWORD}
         assert alice.patch(path(alice), json=body).json == alice.user
-        problem(elsewhere.get("/users/me"), 401)
+        assert_problem(elsewhere.get("/users/me"), 401)
         assert alice.get("/users/me").status_code == 200
         assert not can_sign_in(anonymous, "alice", PASSWORD)
         assert can_sign_in(anonymous, "alice", NEW_PASSWORD)
@@ -177,15 +177,15 @@ class TestDelete:
         assert (response.status_code, response.data) == (204, b"")
         assert "Max-Age=0" in response.headers["Set-Cookie"]
         for client in (alice, elsewhere):
-            problem(client.get("/users/me"), 401)
-        problem(anonymous.get(path(alice)), 404)
+            assert_problem(client.get("/users/me"), 401)
+        assert_problem(anonymous.get(path(alice)), 404)
         assert anonymous.get(f"/posts/{post['id']}").json == post | {"author": None}
         assert not can_sign_in(anonymous, "alice", PASSWORD)
 
     def test_posts_are_deleted_on_request(self, alice, bob, anonymous, post):
         kept = bob.create_post("Bob's")
         assert alice.delete(path(alice) + "?content=delete").status_code == 204
-        problem(anonymous.get(f"/posts/{post['id']}"), 404)
+        assert_problem(anonymous.get(f"/posts/{post['id']}"), 404)
         assert [post["id"] for post in anonymous.get("/posts").json] == [kept["id"]]
 
     def test_the_username_can_be_used_again(self, alice, anonymous):
@@ -194,13 +194,13 @@ class TestDelete:
 
     @pytest.mark.parametrize("query", ["content=all", "content=", "contents=delete"])
     def test_an_invalid_query_is_422_and_deletes_nothing(self, alice, query):
-        assert faults(alice.delete(f"{path(alice)}?{query}")) == {query.partition("=")[0]}
+        assert error_locations(alice.delete(f"{path(alice)}?{query}")) == {query.partition("=")[0]}
         assert alice.get("/users/me").json == alice.user
 
     def test_another_account_cannot_be_deleted(self, alice, bob, moderator):
         for other in (bob, moderator):
-            problem(other.delete(path(alice)), 403)
-        problem(bob.delete("/users/" + "a" * 21), 404)
+            assert_problem(other.delete(path(alice)), 403)
+        assert_problem(bob.delete("/users/" + "a" * 21), 404)
         assert alice.get("/users/me").json == alice.user
 
 
@@ -270,9 +270,9 @@ class TestDeletionInSteps:
             raise sa.exc.OperationalError("", {}, Exception("the connection is lost"))
 
         between_steps(fail)
-        problem(alice.delete(f"{path(alice)}?content=delete"), 503)
+        assert_problem(alice.delete(f"{path(alice)}?content=delete"), 503)
         assert anonymous.get(f"/posts/{post['id']}").json["comment_count"] == 7
         between_steps(lambda: None)
         assert alice.delete(f"{path(alice)}?content=delete").status_code == 204
-        problem(alice.get("/users/me"), 401)
+        assert_problem(alice.get("/users/me"), 401)
         assert anonymous.get("/posts").json == []

@@ -9,7 +9,7 @@ from posting.db.types import now
 from posting.domain import imaging
 from posting.ops import demo
 from tests.conftest import PASSWORD
-from tests.helpers.assertions import problem, sound
+from tests.helpers.assertions import assert_consistent, assert_problem
 
 
 def test_promote_and_demote_change_the_role(flask, alice):
@@ -22,7 +22,7 @@ def test_promote_and_demote_change_the_role(flask, alice):
 def test_reset_password_ends_all_sessions(flask, alice, anonymous):
     code, output = flask("users", "reset-password", "alice", input="quite another one\n")
     assert (code, output) == (0, "alice has a new password and is signed out everywhere.\n")
-    problem(alice.get("/users/me"), 401)
+    assert_problem(alice.get("/users/me"), 401)
     for password, status in ((PASSWORD, 401), ("quite another one", 200)):
         response = anonymous.post("/signin", json={"username": "alice", "password": password})
         assert response.status_code == status
@@ -59,7 +59,7 @@ def test_demo_fills_the_database(flask, anonymous, app):
     with app.app_context():
         counts = [sa.select(sa.func.count(kind.id)) for kind in (User, Post, Comment, Image)]
         assert [db.session.scalar(count) for count in counts] == list(numbers.values())
-        sound(db.session.connection())
+        assert_consistent(db.session.connection())
         with_replies = sa.select(Comment.post_id).where(Comment.parent_id.is_not(None)).limit(1)
         post_id = db.session.scalar(with_replies)
         assert db.session.scalar(sa.select(sa.func.max(Comment.created_at))) < now()

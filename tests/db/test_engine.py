@@ -13,7 +13,7 @@ from posting.db.models import Comment, Image, ImageData, Post, Session, User
 from posting.db.types import UtcDateTime, new_id, now
 from posting.http import request_body
 from tests.conftest import PASSWORD, POSTGRES
-from tests.helpers.assertions import problem, sound
+from tests.helpers.assertions import assert_consistent, assert_problem
 
 on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="is for SQLite")
 on_postgres = pytest.mark.skipif(not POSTGRES, reason="is for Postgres")
@@ -128,7 +128,7 @@ def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, short_lock_ti
         assert alice.get("/posts").status_code == 200
         assert alice.get("/users/me").json["bio"] is None
         response = alice.post("/posts", json={"title": "a", "content": "b"})
-        problem(response, 503)
+        assert_problem(response, 503)
         assert response.headers["Retry-After"] == "1"
     assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
@@ -363,7 +363,7 @@ class TestQueries:
         self.assert_no_table_scan(deleted)
         assert "SubPlan" not in deleted  # Postgres would run it for each row of a large table
         with app.app_context(), db.engine.connect() as connection:
-            sound(connection)
+            assert_consistent(connection)
 
     def test_posts_are_listed_by_index(self, plan, anonymous, alice):
         for url in self.lists(anonymous, alice):

@@ -12,7 +12,7 @@ from posting.db.engine import db
 from posting.ops import doctor
 from posting.ops.doctor.findings import Level
 from tests.conftest import PASSWORD, POSTGRES, upgrade
-from tests.helpers.assertions import problem
+from tests.helpers.assertions import assert_problem
 
 pytestmark = pytest.mark.skipif(not POSTGRES, reason="SQLite has no locales")
 
@@ -57,7 +57,7 @@ def credentials(name):
 def test_a_name_in_another_case_is_taken(app):
     first, second = app.test_client(), app.test_client()
     ingrid = first.post("/signup", json=credentials("Ingrid")).json
-    problem(second.post("/signup", json=credentials("INGRID")), 409)
+    assert_problem(second.post("/signup", json=credentials("INGRID")), 409)
     assert second.post("/signin", json=credentials("INGRID")).json == ingrid
 
 
@@ -91,4 +91,4 @@ def test_an_upgrade_with_duplicate_names_is_refused(app, turkish_url):
     execute(app, "UPDATE users SET username = 'Ingrid-2' WHERE username = 'INGRID'")
     upgrade(turkish_url)
     client = app.test_client()
-    problem(client.post("/signup", json=credentials("ingrid")), 409)
+    assert_problem(client.post("/signup", json=credentials("ingrid")), 409)

@@ -5,7 +5,7 @@ import pytest
 from posting.db.engine import db
 from posting.db.models import User
 from tests.conftest import PASSWORD
-from tests.helpers.assertions import problem
+from tests.helpers.assertions import assert_problem
 
 CREDENTIALS = {"username": "alice", "password": PASSWORD}
 
@@ -26,8 +26,8 @@ class TestSuspension:
     def test_it_ends_all_sessions_at_once(self, flask, alice, bob):
         expected = "alice is suspended and signed out everywhere.\n"
         assert flask("users", "suspend", "ALICE") == (0, expected)
-        problem(alice.get("/users/me"), 401)
-        problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
+        assert_problem(alice.get("/users/me"), 401)
+        assert_problem(alice.post("/posts", json={"title": "a", "content": "b"}), 401)
         assert bob.get("/users/me").status_code == 200
 
     def test_sign_in_reveals_it_only_with_the_right_password(self, flask, app, alice):
@@ -35,9 +35,9 @@ class TestSuspension:
         client = app.test_client()
         wrong = client.post("/signin", json=CREDENTIALS | {"password": "not the password"})
         unknown = client.post("/signin", json=CREDENTIALS | {"username": "nobody-here"})
-        assert problem(wrong, 401)["detail"] == problem(unknown, 401)["detail"]
+        assert assert_problem(wrong, 401)["detail"] == assert_problem(unknown, 401)["detail"]
         right = client.post("/signin", json=CREDENTIALS)
-        assert "suspended" in problem(right, 403)["detail"]
+        assert "suspended" in assert_problem(right, 403)["detail"]
         assert "Set-Cookie" not in right.headers
         assert client.get_cookie("session") is None
 
@@ -49,7 +49,7 @@ class TestSuspension:
     def test_a_restored_user_can_sign_in_again(self, flask, app, alice):
         flask("users", "suspend", "alice")
         assert flask("users", "restore", "alice") == (0, "alice may sign in again.\n")
-        problem(alice.get("/users/me"), 401)
+        assert_problem(alice.get("/users/me"), 401)
         client = app.test_client()
         assert client.post("/signin", json=CREDENTIALS).status_code == 200
 
@@ -58,7 +58,7 @@ class TestSignUp:
     def test_it_can_be_closed(self, make_app, alice):
         client = make_app(SIGNUP="closed").test_client()
         body = {"username": "newcomer", "password": PASSWORD}
-        assert "closed" in problem(client.post("/signup", json=body), 403)["detail"]
+        assert "closed" in assert_problem(client.post("/signup", json=body), 403)["detail"]
         assert client.post("/signin", json=CREDENTIALS).status_code == 200
 
 
@@ -82,8 +82,8 @@ class TestLog:
         assert log() == []
 
     def test_it_omits_refused_requests(self, log, bob, moderator, post):
-        problem(bob.delete(f"/posts/{post['id']}"), 403)
-        problem(moderator.delete(f"/posts/{post['id']}", headers={"If-Match": '"9"'}), 412)
+        assert_problem(bob.delete(f"/posts/{post['id']}"), 403)
+        assert_problem(moderator.delete(f"/posts/{post['id']}", headers={"If-Match": '"9"'}), 412)
         assert log() == []
 
     def test_it_contains_the_actions_of_operators(self, log, flask, alice):

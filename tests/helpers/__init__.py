@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Helpers for several tests."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What tests say of answers."""
+"""Assertions about responses and about the database."""
 
 from copy import deepcopy
 from typing import Any
@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from werkzeug.http import parse_options_header
 
 
-def problem(response: Any, status: int) -> dict[str, Any]:
+def assert_problem(response: Any, status: int) -> dict[str, Any]:
     """Assert that the answer is a whole problem of this status, and return it."""
     assert response.status_code == status, response.text
     assert response.content_type == "application/problem+json"
@@ -21,11 +21,11 @@ def problem(response: Any, status: int) -> dict[str, Any]:
     return body
 
 
-def faults(response: Any) -> set[str]:
+def error_locations(response: Any) -> set[str]:
     """Return where a 422 says the input is wrong."""
     return {
         next(value for name, value in error.items() if name != "detail")
-        for error in problem(response, 422)["errors"]
+        for error in assert_problem(response, 422)["errors"]
     }
 
 
@@ -84,7 +84,7 @@ INVARIANTS = {
 }
 
 
-def sound(connection: sa.Connection) -> None:
+def assert_consistent(connection: sa.Connection) -> None:
     """Assert that the database holds no orphan and no wrong count."""
     for rule, query in INVARIANTS.items():
         assert connection.exec_driver_sql(query).all() == [], rule

@@ -8,7 +8,7 @@ from flask import Flask
 
 from posting.http.endpoint import Blueprint
 from tests.helpers import pictures
-from tests.helpers.assertions import faults
+from tests.helpers.assertions import error_locations
 
 ROLES = ("anonymous", "bob", "alice", "moderator")
 BODIES = {
@@ -118,14 +118,14 @@ def test_an_unknown_query_parameter_is_422(operation, alice, url_of):
         if operation in UNDOCUMENTED:
             assert response.status_code == expected
             return
-        assert faults(response) == {"unknown", "another"}
+        assert error_locations(response) == {"unknown", "another"}
     with alice.open(url, method=method, **body_of(operation)) as response:
         assert response.status_code == expected  # the refused request changed nothing
 
 
 def test_a_query_without_names_is_422(anonymous, post):
     for query in ("&", "&&"):
-        assert faults(anonymous.get(f"/posts/{post['id']}?{query}")) == {""}
+        assert error_locations(anonymous.get(f"/posts/{post['id']}?{query}")) == {""}
     assert anonymous.get(f"/posts/{post['id']}?").status_code == 200
 
 

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from posting import logs
-from tests.helpers.assertions import problem
+from tests.helpers.assertions import assert_problem
 
 
 @pytest.fixture
@@ -67,14 +67,14 @@ def test_an_internal_error_is_logged(make_app, lines):
     app = make_app()
     app.config["PROPAGATE_EXCEPTIONS"] = False
     app.before_request(lambda: 1 / 0)
-    problem(app.test_client().get("/posts"), 500)
+    assert_problem(app.test_client().get("/posts"), 500)
     [line] = lines()
     assert line["status"] == 500
 
 
 class TestMetrics:
     def test_they_are_off_by_default(self, anonymous):
-        problem(anonymous.get("/metrics"), 404)
+        assert_problem(anonymous.get("/metrics"), 404)
 
     def test_they_are_labelled_by_route_and_not_by_path(self, make_app):
         client = make_app(METRICS="on").test_client()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.helpers.assertions import problem
+from tests.helpers.assertions import assert_problem
 
 SAFE, UNSAFE = ("GET", "HEAD", "OPTIONS"), ("POST", "PUT", "PATCH", "DELETE")
 TRUSTED = "https://app.example.org"
@@ -45,7 +45,7 @@ def refused(make_app):
         assert response.status_code != 500
         if method == "HEAD" or "another site" not in response.text:
             return False
-        problem(response, 403)
+        assert_problem(response, 403)
         return True
 
     return refused
@@ -73,8 +73,8 @@ def test_every_route_is_protected(app, refused):
 def test_it_is_checked_before_everything_else(alice, post):
     headers = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
     for client, path in ((alice, "/posts"), (alice, "/posts/short/images"), (alice, "/signin")):
-        problem(client.post(path, data=b"x" * 2**21, headers=headers), 403)
-    problem(alice.delete(f"/posts/{post['id']}", headers=headers), 403)
+        assert_problem(client.post(path, data=b"x" * 2**21, headers=headers), 403)
+    assert_problem(alice.delete(f"/posts/{post['id']}", headers=headers), 403)
     assert alice.get(f"/posts/{post['id']}").status_code == 200
 
 
@@ -110,4 +110,4 @@ class TestBehindAProxy:
         ],
     )
     def test_another_site(self, client, headers):
-        problem(self.sign_up(client, headers), 403)
+        assert_problem(self.sign_up(client, headers), 403)

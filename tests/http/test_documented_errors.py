@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from posting.http.idempotency import StillUnderWay
 from tests.helpers import pictures
-from tests.helpers.assertions import problem
+from tests.helpers.assertions import assert_problem
 from tests.http.test_access import BODIES, NAMES
 
 PATHS = {re.sub("{.*}", "{id}", path): path for path in NAMES.values()}
@@ -61,7 +61,7 @@ def send(client, operation, id="x", **arguments):
 
 def assert_matches(response, example):
     """Assert that the response is the documented example, apart from its request ID."""
-    body = problem(response, example["status"])
+    body = assert_problem(response, example["status"])
     assert body == example | {"request_id": body["request_id"]}
 
 

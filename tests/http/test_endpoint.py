@@ -6,11 +6,12 @@ import pytest
 from flask import Flask
 from marshmallow import Schema
 
-from posting.auth.current_user import SIGNED_IN
+from posting.auth.current_user import SIGNED_IN, CurrentUser
 from posting.db.engine import SAFE_METHODS, db, insert
 from posting.db.models import Post
 from posting.http import idempotency
 from posting.http.endpoint import PUBLIC, Blueprint, Endpoint
+from posting.http.rate_limits import Limit
 
 
 @pytest.fixture
@@ -70,15 +71,15 @@ def test_a_view_that_does_not_commit_fails(blueprint, client, sign_in):
         client().post("/extra")
 
 
-def test_an_idempotent_view_that_does_not_save_its_response_fails(blueprint, client, alice):
+@pytest.mark.parametrize("sent", [{}, {"Idempotency-Key": "a"}])
+def test_an_idempotent_view_that_does_not_save_its_response_fails(blueprint, client, alice, sent):
     @blueprint.post("/extra", access=SIGNED_IN, idempotent=True, returns={})
     def forgetful():
         return {}
 
     signed_in = alice.copy(client().application)
-    assert signed_in.post("/extra").status_code == 200
     with pytest.raises(RuntimeError, match="forgetful did not call"):
-        signed_in.post("/extra", headers={"Idempotency-Key": "a"})
+        signed_in.post("/extra", headers=sent)
 
 
 def test_a_view_that_is_not_idempotent_cannot_save_its_response(blueprint, client):
@@ -89,6 +90,26 @@ def test_a_view_that_is_not_idempotent_cannot_save_its_response(blueprint, clien
 
     with pytest.raises(RuntimeError, match="confused is not declared idempotent"):
         client().post("/extra")
+
+
+def test_a_limit_on_a_read_is_refused(blueprint):
+    limit = Limit("extra", "LIMIT_POSTS", str)
+    with pytest.raises(TypeError, match="has a limit, but a GET commits nothing"):
+        blueprint.get("/extra", access=PUBLIC, limit=limit)(lambda: None)
+
+
+def test_an_idempotent_view_without_a_user_is_refused(blueprint):
+    with pytest.raises(TypeError, match="keys belong to users"):
+        blueprint.post("/extra", access=PUBLIC, idempotent=True)(lambda: None)
+
+
+def test_a_response_with_an_object_fails(blueprint, client):
+    @blueprint.get("/extra", access=PUBLIC, returns={})
+    def leaking():
+        return CurrentUser("a", "ada", None, is_moderator=False, session_id="secret")
+
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        client().get("/extra")
 
 
 @pytest.mark.parametrize(("returns", "body"), [(None, {}), ({}, None)])

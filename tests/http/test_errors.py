@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from flask.logging import default_handler
 
 from posting.db.engine import db
-from tests.helpers.assertions import problem
+from tests.helpers.assertions import assert_problem
 
 
 @pytest.fixture
@@ -34,18 +34,20 @@ def log_to_stderr():
 
 
 def test_an_unknown_path_is_404(anonymous):
-    assert problem(anonymous.get("/nothing"), 404)["detail"] == "There is nothing at this path."
+    assert (
+        assert_problem(anonymous.get("/nothing"), 404)["detail"] == "There is nothing at this path."
+    )
     for path in ("/posts/", "/Posts", "/users", "/posts/" + "a" * 21 + "/"):
-        problem(anonymous.get(path), 404)
+        assert_problem(anonymous.get(path), 404)
 
 
 def test_a_double_slash_is_404_and_not_a_redirect(anonymous):
-    problem(anonymous.get("/users//me"), 404)
+    assert_problem(anonymous.get("/users//me"), 404)
 
 
 def test_an_unsupported_method_is_405(anonymous):
     response = anonymous.put("/posts")
-    problem(response, 405)
+    assert_problem(response, 405)
     assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}
 
 
@@ -53,7 +55,7 @@ def test_a_server_error_reveals_nothing_internal(failing_client, caplog):
     failing_client.error = RuntimeError("the secret inside")
     response = failing_client.get("/fail", headers={"X-Request-ID": "find-me"})
     assert "secret" not in response.text
-    assert problem(response, 500)["request_id"] == "find-me"
+    assert assert_problem(response, 500)["request_id"] == "find-me"
     assert "the secret inside" in caplog.text
 
 
@@ -68,7 +70,7 @@ def test_a_busy_or_unavailable_database_is_503(failing_client, error):
     failing_client.error = error
     response = failing_client.get("/fail")
     assert "locked" not in response.text
-    problem(response, 503)
+    assert_problem(response, 503)
     assert response.headers["Retry-After"] == "1"
 
 
@@ -78,8 +80,8 @@ def test_a_lost_connection_does_not_affect_later_requests(anonymous):
 
     sa.event.listen(sa.Engine, "before_cursor_execute", lose_connection)
     try:
-        problem(anonymous.get("/posts"), 503)
-        problem(anonymous.get("/readyz"), 503)
+        assert_problem(anonymous.get("/posts"), 503)
+        assert_problem(anonymous.get("/readyz"), 503)
         assert anonymous.get("/healthz").status_code == 200
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", lose_connection)
@@ -88,7 +90,7 @@ def test_a_lost_connection_does_not_affect_later_requests(anonymous):
 
 def test_the_service_is_not_ready_before_the_schema_is_current(anonymous, monkeypatch):
     monkeypatch.setattr("posting.db.migrations.head_revision", lambda: "9999")
-    assert "flask db upgrade" in problem(anonymous.get("/readyz"), 503)["detail"]
+    assert "flask db upgrade" in assert_problem(anonymous.get("/readyz"), 503)["detail"]
 
 
 class TestRequestId:
@@ -179,9 +181,9 @@ class TestHosts:
         response = client.get("/healthz", headers={"Host": host})
         assert response.status_code == status
         if status == 400:
-            problem(response, 400)
-            problem(client.get("/nothing", headers={"Host": host}), 400)
-            problem(client.post("/signin", json={}, headers={"Host": host}), 400)
+            assert_problem(response, 400)
+            assert_problem(client.get("/nothing", headers={"Host": host}), 400)
+            assert_problem(client.post("/signin", json={}, headers={"Host": host}), 400)
 
     def test_forwarded_headers_are_ignored_without_a_configured_proxy(self, alice):
         forged = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Prefix": "/evil"}
@@ -207,7 +209,7 @@ def test_a_logged_exception_cannot_forge_a_line_or_contain_parameters(failing_cl
     """Messages of databases contain texts of users with line breaks, so they are indented."""
     forged = "2026-11-21T09:30:00.125Z INFO [x] event=sign-in"
     failing_client.error = RuntimeError(f"the row\n{forged}")
-    problem(failing_client.get("/fail"), 500)
+    assert_problem(failing_client.get("/fail"), 500)
     lines = capsys.readouterr().err.splitlines()
     assert f"    {forged}" in lines
     assert forged not in lines

@@ -12,7 +12,7 @@ from posting.db.types import now
 from posting.schemas.fields import IMAGES_PER_POST
 from tests.conftest import POSTGRES
 from tests.helpers import pictures
-from tests.helpers.assertions import faults, problem
+from tests.helpers.assertions import assert_problem, error_locations
 
 pytestmark = pytest.mark.usefixtures("cached_codec")
 KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"
@@ -100,7 +100,7 @@ def test_a_repeated_request_without_a_key_creates_another_one(send, count):
 
 def test_a_key_with_another_body_is_422(send, count, kind):
     send()
-    assert faults(send(**CHANGES[kind])) == {"Idempotency-Key"}
+    assert error_locations(send(**CHANGES[kind])) == {"Idempotency-Key"}
     assert count() == 1
 
 
@@ -111,7 +111,7 @@ def test_a_key_with_another_url_is_422(alice, post, send, count, kind):
         response = alice.post(path, json={"content": "Some text."}, headers=keyed())
     else:
         response = send(post=alice.create_post(post["title"]))
-    assert faults(response) == {"Idempotency-Key"}
+    assert error_locations(response) == {"Idempotency-Key"}
     assert count() == 1
 
 
@@ -132,16 +132,16 @@ def test_the_first_response_is_repeated_after_later_changes(alice, send, kind):
 
 
 def test_an_error_is_not_stored(send, count, kind):
-    problem(send(**INVALID[kind]), 422)
+    assert_problem(send(**INVALID[kind]), 422)
     assert send().status_code == 201
     assert count() == 1
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a b", "ä", "\x7f", "a\tb"])
 def test_a_malformed_key_is_422_with_all_other_errors(alice, send, count, key):
-    assert faults(send(headers=keyed(key))) == {"Idempotency-Key"}
+    assert error_locations(send(headers=keyed(key))) == {"Idempotency-Key"}
     response = alice.post("/posts", json={"title": ""}, headers=keyed(key))
-    assert faults(response) == {"Idempotency-Key", "/title", "/content"}
+    assert error_locations(response) == {"Idempotency-Key", "/title", "/content"}
     assert count() == 0
 
 
@@ -164,7 +164,7 @@ def test_the_boundary_and_the_file_name_do_not_make_another_request(alice, post)
     assert_same_response(*responses)
     other = {"file": (BytesIO(pictures.png(compress_level=0)), "a.png")}
     response = alice.post(f"/posts/{post['id']}/images", data=other, headers=keyed())
-    assert faults(response) == {"Idempotency-Key"}
+    assert error_locations(response) == {"Idempotency-Key"}
 
 
 def test_a_key_is_valid_for_a_day(app, send, count, kind):
@@ -266,7 +266,7 @@ def test_a_key_that_another_request_is_using_is_409(alice, send, count, short_lo
     row = {"user_id": alice.user["id"], "key": KEY, "fingerprint": "", "body": "", "headers": {}}
     with short_lock_timeout.connect() as other:
         other.execute(sa.insert(IdempotencyKey).values(row))
-        problem(send(), 409)
+        assert_problem(send(), 409)
         other.rollback()
     assert count() == 0
     assert send().status_code == 201

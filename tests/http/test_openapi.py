@@ -8,7 +8,7 @@ from openapi_spec_validator import validate
 
 from posting.schemas import comments, posts
 from posting.schemas.fields import IMAGES_PER_POST
-from tests.helpers.assertions import closed, problem
+from tests.helpers.assertions import assert_problem, closed
 
 UNDOCUMENTED = {"/", "/metrics", "/docs/<path:filename>", "/static/<path:filename>"}
 
@@ -169,7 +169,7 @@ def test_responses_match_their_schemas(alice, post, document):
     check("/users/me", "get", 200, alice.get("/users/me").json)
     check("/sessions", "get", 200, alice.get("/sessions").json)
     schema = components | {"$ref": "#/components/schemas/Problem"}
-    Draft202012Validator(schema).validate(problem(alice.post("/posts", json={}), 422))
+    Draft202012Validator(schema).validate(assert_problem(alice.post("/posts", json={}), 422))
 
 
 def test_all_fields_of_a_response_are_required(document):

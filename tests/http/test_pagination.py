@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from posting.db.engine import db
 from posting.db.models import Post, User
 from posting.db.types import new_id, now
-from tests.helpers.assertions import faults, next_url, walk
+from tests.helpers.assertions import error_locations, next_url, walk
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_posts_without_an_author_are_listed(fill, app, alice, anonymous):
     ],
 )
 def test_an_invalid_query_is_422(anonymous, query, expected):
-    assert faults(anonymous.get(f"/posts?{query}")) == expected
+    assert error_locations(anonymous.get(f"/posts?{query}")) == expected
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_an_invalid_query_is_422(anonymous, query, expected):
 def test_a_malformed_cursor_is_422(fill, anonymous, cursor):
     [row] = fill(1)
     sent = {"cursor": cursor.format(id=row["id"])}
-    assert faults(anonymous.get("/posts", query_string=sent)) == {"cursor"}
+    assert error_locations(anonymous.get("/posts", query_string=sent)) == {"cursor"}
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_a_cursor_of_another_list_is_422(fill, alice, anonymous):
         (f"/posts/{post['id']}/comments", posts),
         (f"/posts/{other['id']}/comments", comments),
     ):
-        assert faults(anonymous.get(path, query_string={"cursor": cursor})) == {"cursor"}
+        assert error_locations(anonymous.get(path, query_string={"cursor": cursor})) == {"cursor"}
 
 
 def test_a_changed_cursor_is_422(fill, anonymous):
     fill(2)
     url = next_url(anonymous.get("/posts?limit=1"))
-    assert faults(anonymous.get(url.replace("cursor=", "cursor=A"))) == {"cursor"}
-    assert faults(anonymous.get(url + "A")) == {"cursor"}
+    assert error_locations(anonymous.get(url.replace("cursor=", "cursor=A"))) == {"cursor"}
+    assert error_locations(anonymous.get(url + "A")) == {"cursor"}
 
 
 def test_a_cursor_contains_the_list_and_the_last_row(fill, anonymous):

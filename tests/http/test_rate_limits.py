@@ -14,7 +14,7 @@ from posting.db.types import now
 from posting.http import rate_limits
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
-from tests.helpers.assertions import problem
+from tests.helpers.assertions import assert_problem
 
 HERE, ELSEWHERE = "203.0.113.7", "198.51.100.9"
 WRONG = "not the password"
@@ -70,7 +70,7 @@ class TestContent:
         client = alice.copy(limited(posts="3/hour"))
         assert [create_post(client).status_code for _ in range(3)] == [201] * 3
         response = create_post(client)
-        assert "3 an hour" in problem(response, 429)["detail"]
+        assert "3 an hour" in assert_problem(response, 429)["detail"]
         assert 3590 <= int(response.headers["Retry-After"]) <= 3600
         assert len(client.get("/posts").json) == 3
         age_windows(app, hours=1)
@@ -102,8 +102,8 @@ class TestContent:
 
     def test_an_invalid_request_is_not_counted(self, limited, alice):
         client = alice.copy(limited(posts="1/hour"))
-        problem(create_post(client, title=""), 422)
-        problem(client.post("/posts", data="{", content_type="application/json"), 400)
+        assert_problem(create_post(client, title=""), 422)
+        assert_problem(client.post("/posts", data="{", content_type="application/json"), 400)
         assert create_post(client).status_code == 201
 
     def test_a_repeated_request_with_a_key_is_not_counted(self, limited, alice):
@@ -119,15 +119,15 @@ class TestContent:
         body, headers = {"title": "a", "content": "b"}, {"Idempotency-Key": "a"}
         first, again = (client.post("/posts", json=body, headers=headers) for _ in range(2))
         assert (again.status_code, again.json) == (201, first.json)
-        problem(client.post("/posts", json=body, headers={"Idempotency-Key": "b"}), 429)
+        assert_problem(client.post("/posts", json=body, headers={"Idempotency-Key": "b"}), 429)
 
     def test_429_comes_after_401_and_before_all_other_errors(self, limited, alice):
         app = limited(posts="1/hour")
         client = alice.copy(app)
         create_post(client)
-        problem(app.test_client().post("/posts", json={}), 401)
+        assert_problem(app.test_client().post("/posts", json={}), 401)
         for body in (b"{", b"x" * 2**21, b""):
-            problem(client.post("/posts", data=body, content_type="text/plain"), 429)
+            assert_problem(client.post("/posts", data=body, content_type="text/plain"), 429)
 
     def test_reads_edits_and_deletions_are_not_limited(self, limited, alice):
         client = alice.copy(limited(posts="1/hour"))
@@ -151,7 +151,7 @@ class TestSignUp:
         client = limited(signup="2/hour").test_client()
         assert sign_up(client, "one").status_code == 201
         assert sign_up(client, "ONE").status_code == 409
-        problem(sign_up(client, "two"), 429)
+        assert_problem(sign_up(client, "two"), 429)
         assert sign_up(client, "two", ELSEWHERE).status_code == 201
         age_windows(app, hours=1)
         assert sign_up(client, "three").status_code == 201
@@ -191,9 +191,9 @@ class TestSignIn:
     def test_failures_of_one_address_and_account_are_limited(self, app, limited):
         client = limited(signin="3/hour").test_client()
         for name in ("alice", "ALICE", "Alice"):
-            problem(sign_in(client, WRONG, name), 401)
+            assert_problem(sign_in(client, WRONG, name), 401)
         response = sign_in(client)
-        problem(response, 429)
+        assert_problem(response, 429)
         assert int(response.headers["Retry-After"]) > 3590
         age_windows(app, hours=1)
         assert sign_in(client).status_code == 200
@@ -208,18 +208,18 @@ class TestSignIn:
         client = limited(signin="2/hour").test_client()
         for _ in range(12):
             assert sign_in(client).status_code == 200
-        problem(sign_in(client, WRONG), 401)
+        assert_problem(sign_in(client, WRONG), 401)
         assert sign_in(client).status_code == 200
-        problem(sign_in(client, WRONG), 401)
-        problem(sign_in(client), 429)
+        assert_problem(sign_in(client, WRONG), 401)
+        assert_problem(sign_in(client), 429)
 
     def test_failures_of_one_address_for_all_accounts_are_limited(self, limited):
         """The limit is five times the limit for one account."""
         client = limited(signin="2/hour").test_client()
         for number in range(10):
-            problem(sign_in(client, WRONG, f"name-{number}"), 401)
-        problem(sign_in(client, WRONG, "name-10"), 429)
-        problem(sign_in(client), 429)
+            assert_problem(sign_in(client, WRONG, f"name-{number}"), 401)
+        assert_problem(sign_in(client, WRONG, "name-10"), 429)
+        assert_problem(sign_in(client), 429)
         assert sign_in(client, address=ELSEWHERE).status_code == 200
 
     def test_unknown_usernames_have_the_same_limit(self, limited):
@@ -237,8 +237,8 @@ class TestSignIn:
         path = f"/users/{alice.user['id']}"
         change = {"password": "another walk by the sea", "current_password": WRONG}
         for _ in range(2):
-            problem(client.patch(path, json=change), 422)
-        problem(client.patch(path, json=change | {"current_password": PASSWORD}), 429)
+            assert_problem(client.patch(path, json=change), 422)
+        assert_problem(client.patch(path, json=change | {"current_password": PASSWORD}), 429)
         assert client.patch(path, json={"bio": "x"}).status_code == 200
 
     def test_a_new_username_does_not_reset_the_limit(self, limited, alice):
@@ -246,9 +246,9 @@ class TestSignIn:
         path = f"/users/{alice.user['id']}"
         change = {"password": "another walk by the sea", "current_password": WRONG}
         for _ in range(2):
-            problem(client.patch(path, json=change), 422)
+            assert_problem(client.patch(path, json=change), 422)
         assert client.patch(path, json={"username": "alice-two"}).status_code == 200
-        problem(client.patch(path, json=change), 429)
+        assert_problem(client.patch(path, json=change), 429)
 
     def test_a_hit_is_refunded_only_to_its_own_window(self, app, limited, monkeypatch):
         """Another window may have begun while the password was hashed."""
@@ -258,12 +258,12 @@ class TestSignIn:
         def fail_in_next_window(*arguments):
             monkeypatch.undo()
             age_windows(app, hours=1)
-            problem(sign_in(client, WRONG), 401)
+            assert_problem(sign_in(client, WRONG), 401)
             return check_password_hash(*arguments)
 
         monkeypatch.setattr(passwords, "check_password_hash", fail_in_next_window)
         assert sign_in(client).status_code == 200
-        problem(sign_in(client, WRONG), 429)
+        assert_problem(sign_in(client, WRONG), 429)
 
     def test_a_refused_attempt_does_not_use_the_quota_of_the_address(self, limited):
         client = limited(signin="1/hour").test_client()
@@ -307,12 +307,12 @@ def test_windows_of_a_clock_that_was_ahead_are_ignored(app, limited, alice, days
     client, guesser = alice.copy(app_with_limits), app_with_limits.test_client()
     for _ in range(2):
         create_post(client)
-    problem(sign_in(guesser, WRONG), 401)
+    assert_problem(sign_in(guesser, WRONG), 401)
     age_windows(app, days=-days)
     responses = [create_post(client) for _ in range(2)]
     assert [response.status_code for response in responses] == [201, 201]
     assert remaining(responses[-1], "posts") == 0
-    problem(create_post(client), 429)
+    assert_problem(create_post(client), 429)
     assert sign_in(guesser).status_code == 200
 
 
@@ -321,7 +321,7 @@ def test_clocks_of_several_machines_may_differ_slightly(app, limited, alice):
     for _ in range(2):
         create_post(client)
     age_windows(app, seconds=-30)
-    problem(create_post(client), 429)
+    assert_problem(create_post(client), 429)
 
 
 def test_no_ip_address_or_username_is_stored(app, limited):

@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from tests.helpers.assertions import faults, problem
+from tests.helpers.assertions import assert_problem, error_locations
 
 MAX_BYTES = 5 * 2**18
 POST = '{"title": "On engines", "content": "Some text."%s}'
@@ -89,16 +89,16 @@ def test_every_operation_that_takes_json_is_listed(anonymous):
     ids=range(19),
 )
 def test_invalid_json_is_400(send, body):
-    problem(send(body), 400)
+    assert_problem(send(body), 400)
 
 
 def test_a_depth_of_a_hundred_is_accepted(send):
-    assert "/title" in faults(send(nested(100)))
+    assert "/title" in error_locations(send(nested(100)))
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"text"', b"1", b"null", b"true"])
 def test_json_other_than_an_object_is_422(send, body):
-    assert faults(send(body)) == {""}
+    assert error_locations(send(body)) == {""}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_json_other_than_an_object_is_422(send, body):
      "application/jsonx", "text/json"],
 )  # fmt: skip
 def test_other_media_types_are_415(send, content_type):
-    problem(send(POST % "", content_type), 415)
+    assert_problem(send(POST % "", content_type), 415)
 
 
 def test_the_charset_parameter_is_ignored(alice):
@@ -119,14 +119,14 @@ def test_the_charset_parameter_is_ignored(alice):
 
 def test_merge_patch_is_415_except_for_patch(alice):
     response = alice.post("/posts", data=POST % "", content_type="application/merge-patch+json")
-    problem(response, 415)
+    assert_problem(response, 415)
 
 
 @pytest.mark.parametrize("text", ['"a\\ud800b"', '"\\udfff"', '"a\\u0000"'])
 def test_text_with_a_nul_or_a_lone_surrogate_is_422(send, operation, text):
     fields = sorted(TEXT_FIELDS[operation])
     body = ", ".join(f'"{field}": {text}' for field in fields)
-    assert {f"/{field}" for field in fields} <= faults(send(f"{{{body}}}"))
+    assert {f"/{field}" for field in fields} <= error_locations(send(f"{{{body}}}"))
 
 
 def test_a_surrogate_pair_is_one_character(alice):
@@ -139,14 +139,14 @@ def test_a_surrogate_pair_is_one_character(alice):
 
 
 def test_a_lone_surrogate_in_a_name_is_replaced_in_the_error(send):
-    assert "/?" in faults(send(b'{"\\ud800": 1}'))
+    assert "/?" in error_locations(send(b'{"\\ud800": 1}'))
 
 
 @pytest.mark.parametrize("value", [*INTEGERS, "true", "[]", "{}"])
 def test_other_types_than_text_are_422(send, operation, value):
     fields = sorted(TEXT_FIELDS[operation])
     body = ", ".join(f'"{field}": {value}' for field in fields)
-    assert {f"/{field}" for field in fields} <= faults(send(f"{{{body}}}"))
+    assert {f"/{field}" for field in fields} <= error_locations(send(f"{{{body}}}"))
 
 
 @pytest.mark.parametrize("path", ["/posts", "/posts/{post}/comments"])
@@ -171,8 +171,8 @@ def test_other_types_than_text_are_422(send, operation, value):
 )
 def test_an_invalid_or_repeated_limit_is_422(anonymous, post, path, limit):
     url = path.format(post=post["id"])
-    assert faults(anonymous.get(f"{url}?limit={limit}")) == {"limit"}
-    assert faults(anonymous.get(f"{url}?limit=5&limit=6")) == {"limit"}
+    assert error_locations(anonymous.get(f"{url}?limit={limit}")) == {"limit"}
+    assert error_locations(anonymous.get(f"{url}?limit=5&limit=6")) == {"limit"}
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,13 @@ def test_an_invalid_or_repeated_limit_is_422(anonymous, post, path, limit):
 )
 @pytest.mark.parametrize("path", ["/posts", "/posts/{post}/comments"])
 def test_an_invalid_cursor_or_unknown_parameter_is_422(anonymous, post, path, query, parameters):
-    assert faults(anonymous.get(f"{path.format(post=post['id'])}?{query}")) == parameters
+    assert error_locations(anonymous.get(f"{path.format(post=post['id'])}?{query}")) == parameters
 
 
 @pytest.mark.parametrize("value", ["purge", "", "KEEP", "%00", "keep&content=keep"])
 def test_an_invalid_choice_for_the_content_of_an_account_is_422(alice, value):
     url = f"/users/{alice.user['id']}?content={value}"
-    assert faults(alice.delete(url)) == {"content"}
+    assert error_locations(alice.delete(url)) == {"content"}
     assert alice.get("/users/me").status_code == 200
 
 
@@ -202,20 +202,20 @@ def test_an_object_with_too_many_names_is_400(send):
     """Each unknown name would be an error of its own in the response."""
     many = json.dumps({f"name{number}": 1 for number in range(51)})
     for body in (many, f'{{"title": {many}}}'):
-        assert "more than 50 names" in problem(send(body), 400)["detail"]
+        assert "more than 50 names" in assert_problem(send(body), 400)["detail"]
     few = json.dumps({f"name{number}": 1 for number in range(40)})
-    assert {f"/name{number}" for number in range(40)} <= faults(send(few))
+    assert {f"/name{number}" for number in range(40)} <= error_locations(send(few))
 
 
 def test_a_long_name_is_truncated_in_errors(anonymous):
     body = json.dumps({"n" * 1_000_000: 1})
     response = anonymous.post("/signin", data=body, content_type="application/json")
-    assert "/" + "n" * 100 in faults(response)
+    assert "/" + "n" * 100 in error_locations(response)
 
 
 def test_at_most_fifty_errors_are_listed(anonymous):
     query = "&".join(f"name{number}=1" for number in range(1234))
-    *errors, last = problem(anonymous.get(f"/posts?{query}"), 422)["errors"]
+    *errors, last = assert_problem(anonymous.get(f"/posts?{query}"), 422)["errors"]
     assert len(errors) == 50
     assert {error["detail"] for error in errors} == {"Unknown field."}
     assert len({error["parameter"] for error in errors}) == 50
@@ -232,7 +232,7 @@ def test_the_longest_content_fits_when_it_is_escaped(alice):
 
 def test_a_body_over_the_limit_is_413(send):
     body = b'{"title": "' + b"x" * MAX_BYTES + b'"}'
-    assert problem(send(body), 413)["detail"] == "The body may have at most 1,310,720 bytes."
+    assert assert_problem(send(body), 413)["detail"] == "The body may have at most 1,310,720 bytes."
 
 
 class Broken(BytesIO):
@@ -252,30 +252,32 @@ def chunked(stream):
 
 
 def test_a_chunked_body_is_read(send):
-    problem(send(None, **chunked(BytesIO(b'{"title": ""}'))), 422)
+    assert_problem(send(None, **chunked(BytesIO(b'{"title": ""}'))), 422)
 
 
 def test_a_chunked_body_over_the_limit_is_413(send):
     for length, status in ((MAX_BYTES, 400), (MAX_BYTES + 1, 413), (2**21, 413)):
-        error = problem(send(None, **chunked(BytesIO(b"x" * length))), status)
+        error = assert_problem(send(None, **chunked(BytesIO(b"x" * length))), status)
         assert status == 400 or "1,310,720 bytes" in error["detail"]
 
 
 def test_an_incomplete_body_is_400(send):
-    assert problem(send(None, **chunked(Broken())), 400)["detail"] == "The body is incomplete."
+    assert (
+        assert_problem(send(None, **chunked(Broken())), 400)["detail"] == "The body is incomplete."
+    )
 
 
 def test_the_limit_is_a_setting(make_app):
     client = make_app(MAX_JSON_BYTES=1024).test_client()
-    problem(client.post("/signup", data=b" " * 1025, content_type="application/json"), 413)
-    problem(client.post("/signup", data=b" " * 1024, content_type="application/json"), 400)
+    assert_problem(client.post("/signup", data=b" " * 1025, content_type="application/json"), 413)
+    assert_problem(client.post("/signup", data=b" " * 1024, content_type="application/json"), 400)
 
 
 def test_size_is_checked_before_type_and_type_before_syntax(alice):
     large = b"{" * (MAX_BYTES + 1)
-    problem(alice.post("/posts", data=large, content_type="text/plain"), 413)
-    problem(alice.post("/posts", data=b"{", content_type="text/plain"), 415)
-    problem(alice.post("/posts?x=1", data=b"{", content_type="application/json"), 400)
+    assert_problem(alice.post("/posts", data=large, content_type="text/plain"), 413)
+    assert_problem(alice.post("/posts", data=b"{", content_type="text/plain"), 415)
+    assert_problem(alice.post("/posts?x=1", data=b"{", content_type="application/json"), 400)
 
 
 def test_an_unexpected_body_is_ignored(alice, post):

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
 from tests.conftest import POSTGRES, upgrade
-from tests.helpers.assertions import sound
+from tests.helpers.assertions import assert_consistent
 from tests.live.load import Load
 from tests.live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, open_listener, require_programs
 
@@ -167,6 +167,6 @@ def check_load(database: sa.Connection, figure: Callable[[str], None]) -> Callab
 def stays_consistent(database: sa.Connection) -> Iterator[None]:
     """Assert after the test that the server's database is consistent."""
     yield
-    sound(database)
+    assert_consistent(database)
     if not POSTGRES:
         assert database.exec_driver_sql("PRAGMA integrity_check").scalars().all() == ["ok"]

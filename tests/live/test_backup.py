@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
 from tests.conftest import POSTGRES
-from tests.helpers.assertions import sound
+from tests.helpers.assertions import assert_consistent
 from tests.live.clients import clone, scaled, sign_in
 from tests.live.conftest import ROOT
 
@@ -44,7 +44,7 @@ def assert_intact(file):
     engine = sa.create_engine(f"sqlite:///{file}", module=sqlite)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA integrity_check").all() == [("ok",)]
-        sound(connection)
+        assert_consistent(connection)
     engine.dispose()
 
 

@@ -22,7 +22,7 @@ from tests.helpers.archives import (
     run,
     write_archive,
 )
-from tests.helpers.assertions import sound
+from tests.helpers.assertions import assert_consistent
 
 TEXTS = ("🧵 \u2028 \u0085 \r\n \x01 \\ \" ' ﷽ e\u0301", "🧵" * 100_000, "\u2029.")
 
@@ -52,7 +52,7 @@ def test_import_restores_every_row(filled_app, tmp_path):
     assert count_rows(filled_app) == counts
     assert export(filled_app, tmp_path / "2.gz") == exported
     with filled_app.app_context():
-        sound(db.session.connection())
+        assert_consistent(db.session.connection())
         assert set(TEXTS) < set(db.session.scalars(sa.select(Post.content)))
 
 
@@ -159,7 +159,7 @@ def test_an_export_is_a_snapshot(app, alice, empty_app, tmp_path, monkeypatch):
     assert counts == {"users": 1, "sessions": 1, "posts": 1}
     assert count_rows(app)["posts"] > 1
     with empty_app.app_context():
-        sound(db.session.connection())
+        assert_consistent(db.session.connection())
 
 
 def test_the_documented_example_can_be_imported(app, lines, tmp_path):
