@@ -1,6 +1,6 @@
 "use strict";
 
-// The session cookie is HttpOnly, so signing in through the page's own POST /signin is signing in.
+// To sign in, try out POST /signin: the browser then sends the session cookie with each request.
 const page = document.getElementById("swagger-ui");
 
 SwaggerUIBundle({

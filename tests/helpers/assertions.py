@@ -8,7 +8,7 @@ from werkzeug.http import parse_options_header
 
 
 def assert_problem(response: Any, status: int) -> dict[str, Any]:
-    """Assert that the answer is a whole problem of this status, and return it."""
+    """Assert that the response is a problem document with this status, and return the document."""
     assert response.status_code == status, response.text
     assert response.content_type == "application/problem+json"
     body = response.json
@@ -22,7 +22,7 @@ def assert_problem(response: Any, status: int) -> dict[str, Any]:
 
 
 def error_locations(response: Any) -> set[str]:
-    """Return where a 422 says the input is wrong."""
+    """Assert that the response is 422, and return where its errors are: pointers and names."""
     return {
         next(value for name, value in error.items() if name != "detail")
         for error in assert_problem(response, 422)["errors"]
@@ -30,7 +30,7 @@ def error_locations(response: Any) -> set[str]:
 
 
 def closed(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document whose objects have no properties but those that it names."""
+    """Return an OpenAPI document that allows no additional properties."""
     document = deepcopy(document)
     for schema in document["components"]["schemas"].values():
         schema["additionalProperties"] = False
@@ -54,12 +54,12 @@ def walk(client, url):
         url = next_url(response)
 
 
-# What must hold at any time: each query finds the rows that break it.
-INVARIANTS = {
+# Each rule holds at all times; its query selects the rows that break it.
+CONSISTENCY_RULES = {
     "comment_count is exact": """
         SELECT id FROM posts WHERE comment_count <>
         (SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL)""",
-    "a reply is on the post of its parent, and later": """
+    "a reply is on the post of its parent, and created later": """
         SELECT r.id FROM comments r JOIN comments p ON p.id = r.parent_id
         WHERE r.post_id <> p.post_id OR r.created_at <= p.created_at""",
     "a tombstone has replies and no author": """
@@ -74,7 +74,7 @@ INVARIANTS = {
         OR id NOT IN (SELECT image_id FROM image_data)""",
     "bytes belong to an image": """
         SELECT image_id FROM image_data WHERE image_id NOT IN (SELECT id FROM images)""",
-    "an author is somebody": """
+    "an author is a user": """
         SELECT id FROM posts
         WHERE author_id IS NOT NULL AND author_id NOT IN (SELECT id FROM users)
         UNION ALL SELECT id FROM comments
@@ -85,6 +85,6 @@ INVARIANTS = {
 
 
 def assert_consistent(connection: sa.Connection) -> None:
-    """Assert that the database holds no orphan and no wrong count."""
-    for rule, query in INVARIANTS.items():
+    """Assert that the database has no orphans and no wrong counts."""
+    for rule, query in CONSISTENCY_RULES.items():
         assert connection.exec_driver_sql(query).all() == [], rule

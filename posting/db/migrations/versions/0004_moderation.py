@@ -1,4 +1,4 @@
-"""Suspended users, and what moderators do."""
+"""Suspension of users, and the moderation log."""
 
 import sqlalchemy as sa
 from alembic import op

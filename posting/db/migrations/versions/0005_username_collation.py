@@ -1,7 +1,7 @@
-"""Usernames that compare the same in every database.
+"""Compare usernames alike in every database.
 
-Postgres lowers and compares text by the collation of the database. With a Turkish one, INGRID and
-Ingrid were two names to the unique index, while the service takes them for one.
+Postgres converts text to lower case by the collation of the database. With a Turkish collation, the
+unique index allowed both INGRID and Ingrid, which are the same username to the service.
 """
 
 import sqlalchemy as sa
