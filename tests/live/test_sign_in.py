@@ -1,6 +1,7 @@
 """A failed sign-in does not reveal whether the user exists."""
 
 import json
+import random
 from statistics import median
 from time import perf_counter
 
@@ -20,7 +21,7 @@ def test_an_unknown_user_and_a_wrong_password_give_the_same_response(serve, figu
     responses = set()
     with requests.Session() as client:
         for _ in range(ATTEMPTS):
-            for name, seconds in times.items():
+            for name, seconds in random.sample(list(times.items()), 2):
                 body = {"username": name, "password": "not the password"}
                 started = perf_counter()
                 response = client.post(f"{url}/signin", json=body, timeout=20)
@@ -31,4 +32,6 @@ def test_an_unknown_user_and_a_wrong_password_give_the_same_response(serve, figu
     assert len(responses) == 1, responses
     known, unknown = (median(seconds) * 1000 for seconds in times.values())
     figure(f"medians of {ATTEMPTS}: {known:.2f} ms for a user, {unknown:.2f} ms for an unknown one")
-    assert abs(known - unknown) < 0.05 * known
+    # Pairs, since the speed of a machine with other work varies from one pair to the next.
+    differences = [1000 * (one - other) for one, other in zip(*times.values(), strict=True)]
+    assert abs(median(differences)) < 0.05 * known
