@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CASES ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help install run dev test coverage live fuzz bench lint types format lock clean
+.PHONY: help install run dev test coverage live fuzz bench pages lint types format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ dev: $(VENV)/run ## Serve with the reloader and the debugger, for development
 	@exec $(BIN)/flask run --debug --host $(or $(BIND),127.0.0.1) --port $(or $(PORT),8000)
 
 test: $(VENV)/dev ## Run all tests, on SQLite or on the Postgres server in TEST_DATABASE_URL
-	@$(BIN)/pytest -q -n auto
+	@$(BIN)/pytest -q -n auto --dist worksteal
 
 coverage: $(VENV)/dev ## Report the lines that no test runs, without tests/live
 	@$(BIN)/coverage run -m pytest -q --ignore tests/live
@@ -37,6 +37,9 @@ fuzz: $(VENV)/dev ## Send generated requests (CASES=300 for each operation) and 
 
 bench: $(VENV)/dev ## Benchmark against upper bounds and PocketBase; needs wrk, nginx and Postgres
 	@$(BIN)/python -m bench
+
+pages: $(VENV)/dev ## Check the pages with Lighthouse, axe-core and html-validate; needs npm and Chromium
+	@$(BIN)/python -m bench.pages
 
 lint: $(VENV)/dev ## Check style and common mistakes
 	@$(BIN)/ruff check .

@@ -24,6 +24,7 @@ from bench.servers import CLIENT_CORE, SERVER_CORE
 RESULTS = Path(__file__).parent / "results.md"
 MEASUREMENTS = (
     rows.reading,
+    rows.pages,
     rows.behind_nginx,
     rows.writing,
     signing_in.signing_in,

@@ -91,9 +91,9 @@ def get_body(url: str) -> bytes:
     return body
 
 
-def post(url: str, body: dict[str, str]) -> str:
+def post(url: str, body: dict[str, str], cookie: str = "") -> str:
     """Send a POST request; return the cookie that it sets, if any."""
-    headers = {"Content-Type": "application/json"}
+    headers = {"Content-Type": "application/json", "Cookie": cookie}
     with urlopen(Request(url, json.dumps(body).encode(), headers)) as response:
         return str(response.headers.get("Set-Cookie", "")).partition(";")[0]
 

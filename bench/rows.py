@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from urllib.request import urlopen
 
 from bench import data, nginx, pocketbase
-from bench.harness import POSTS, Bench, Row, get_body, sign_up_and_in
+from bench.harness import POSTS, Bench, Row, get_body, post, sign_up_and_in
 
 OURS, UNCACHED, ON_POSTGRES = "Posting", "Posting without cache", "Posting on Postgres"
 LIMIT, POCKETBASE = "bare Flask", "PocketBase"
 BEHIND_NGINX, STATIC = "Posting behind nginx", "static file"
 FEW, MANY = 1000, 1_000_000
 PAGE = 5000
+COMMENTS = 50
 
 
 def reading(bench: Bench) -> Iterator[Row]:
@@ -70,6 +71,30 @@ def reading(bench: Bench) -> Iterator[Row]:
         ),
         {(OURS, LIMIT): 0.70},
     )
+
+
+def pages(bench: Bench) -> Iterator[Row]:
+    """Compare the pages for people with a bare view that sends the same bytes."""
+    path = f"/posts/{data.post_id(2)}/comments"
+    cookie = sign_up_and_in(bench.cached, "commenter")
+    for number in range(COMMENTS):
+        post(f"{bench.cached}{path}", {"content": f"Comment *{number}*: {data.LINE}"}, cookie)
+    for name, path, target in (
+        ("GET /: 20 posts as HTML", "/", 0.15),
+        (f"GET /p/{{id}}: {COMMENTS} comments as HTML", f"/p/{data.post_id(2)}", 0.08),
+    ):
+        bare = bench.bare(get_body(bench.cached + path))
+        yield Row(
+            name,
+            bench.compare(
+                {
+                    OURS: (bench.cached + path,),
+                    UNCACHED: (bench.uncached + path,),
+                    LIMIT: (f"{bare}/bytes",),
+                }
+            ),
+            {(OURS, LIMIT): 0.90, (UNCACHED, LIMIT): target},
+        )
 
 
 def behind_nginx(bench: Bench) -> Iterator[Row]:

@@ -5,6 +5,7 @@ number of workers) and MAX_REQUESTS (restart a worker after this many requests; 
 """
 
 import ctypes
+import gc
 import json
 import os
 import re
@@ -125,6 +126,9 @@ def pre_fork(server, worker):
 
 
 def post_fork(server, worker):
+    # Let the garbage collector skip what the worker has inherited. It would find no garbage there,
+    # but copy all that memory, at the latest when the worker exits.
+    gc.freeze()
     os.environ["WORKER_SLOT"] = str(worker.slot)
 
 
@@ -181,6 +185,7 @@ def write_problem(log, client, status, reason, detail):
         "type": "about:blank",
         "title": title,
         "status": status,
+        "code": title.lower().replace(" ", "_"),
         "detail": detail or title,
         "request_id": request_id,
     }

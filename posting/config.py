@@ -76,6 +76,15 @@ def integer(minimum: int, maximum: int) -> Callable[[str], int]:
     return parse
 
 
+def one_line(maximum: int) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        if len(value) > maximum or not value.isprintable():
+            raise ValueError(f"must be one line of at most {maximum} characters")
+        return value
+
+    return parse
+
+
 def choice(*choices: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         if value not in choices:
@@ -132,6 +141,8 @@ def parse_origins(value: str) -> frozenset[str]:
     origins = frozenset(value.split())
     if not all(re.fullmatch(ORIGIN, origin) for origin in origins):
         raise ValueError("must be origins such as https://example.org, separated by spaces")
+    if any(re.fullmatch("https:.*:443|http:.*:80", origin) for origin in origins):
+        raise ValueError("must not name a default port, which browsers leave out")
     return origins
 
 
@@ -150,6 +161,9 @@ SETTINGS = (
     Setting("DATABASE_URL", parse_database_url, "sqlite:///posting.db"),
     Setting("PUBLIC_URL", parse_public_url, None),
     Setting("PROXY_HOPS", integer(0, 10), 0),
+    Setting("NAME", one_line(60), "Posting"),
+    Setting("DESCRIPTION", one_line(200), ""),
+    Setting("PAGES", choice("on", "off"), "on"),
     Setting("TRUSTED_ORIGINS", parse_origins, frozenset()),
     Setting("LOG_FORMAT", choice("text", "json"), "text"),
     Setting("LOG_REQUESTS", choice("on", "off"), "on"),
@@ -190,6 +204,11 @@ def instance_path(overrides: Mapping[str, Any]) -> str | None:
 def max_form_bytes(config: Mapping[str, Any]) -> int:
     """Return the maximum size of a form: the largest image, and 1 MiB for the other parts."""
     return int(config["MAX_IMAGE_BYTES"]) + 2**20
+
+
+def is_https(config: Mapping[str, Any]) -> bool:
+    """Return whether the public URL is HTTPS."""
+    return (config["PUBLIC_URL"] or "").startswith("https:")
 
 
 def load(app: Flask, overrides: Mapping[str, Any]) -> None:

@@ -7,16 +7,28 @@ from typing import Any
 from flask import Flask, Response
 
 from posting import cli, config, logs
-from posting.auth import current_user, passwords
+from posting.auth import login, passwords
 from posting.blueprints.auth import auth
 from posting.blueprints.comments import comments
 from posting.blueprints.images import images
 from posting.blueprints.posts import posts
-from posting.blueprints.system import system
+from posting.blueprints.system import root, system
 from posting.blueprints.users import users
 from posting.db import engine, migrations
-from posting.http import access_log, body_drain, csrf, errors, etags, headers, proxy, response_cache
+from posting.http import (
+    access_log,
+    body_drain,
+    cors,
+    csrf,
+    errors,
+    etags,
+    headers,
+    proxy,
+    response_cache,
+)
 from posting.http.endpoint import IdConverter
+from posting.pages.feeds import feeds
+from posting.pages.views import pages
 
 BLUEPRINTS = (posts, comments, images, users, auth, system)
 BEFORE_REQUEST = (
@@ -66,7 +78,7 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     Error: StartError says what is wrong and what to do next.
     """
     overrides = overrides or {}
-    app = Service("posting", instance_path=config.instance_path(overrides))
+    app = Service("posting", instance_path=config.instance_path(overrides), static_folder=None)
     app.url_map.merge_slashes = False
     app.url_map.converters["nanoid"] = IdConverter
 
@@ -76,9 +88,9 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     headers.init_app(app)
     errors.init_app(app)
     passwords.init_app(app)
-    current_user.init_app(app)
+    login.init_app(app)
     cli.init_app(app)
-    for blueprint in BLUEPRINTS:
+    for blueprint in (*BLUEPRINTS, *((pages, feeds) if app.config["PAGES"] == "on" else (root,))):
         app.register_blueprint(blueprint)
 
     app.before_request(before_request)
@@ -86,6 +98,7 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     app.teardown_request(engine.end_transaction)
     # Each middleware wraps those before it.
     response_cache.init_app(app)
+    cors.init_app(app)  # around the cache, whose responses are for every origin
     proxy.init_app(app)  # around the cache, whose keys contain the client's host and scheme
     body_drain.init_app(app)  # around all others, since it must see every response
 

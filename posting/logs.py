@@ -32,8 +32,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "request_id": _request_id(record),
             "message": record.getMessage(),
-        }
-        entry |= getattr(record, "fields", {})
+        } | getattr(record, "fields", {})
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
         return json.dumps(entry)

@@ -35,6 +35,7 @@ pytest_plugins = ["pytester", "posting.testing"]
 POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
 PASSWORD = testbed.PASSWORD
 MEMORY_FOLDER = Path("/dev/shm")
+SLOW = ("live/test_operating.py", "live/", "test_testing.py", "test_model.py", "test_fuzz.py")
 os.environ["FLASK_SKIP_DOTENV"] = "1"  # tests do not use the settings of a developer's .env
 # The image codec takes a process and about 50 ms a time. Tests of something else use this one.
 cached_reencode = cache(imaging.reencode)
@@ -42,6 +43,17 @@ cached_reencode = cache(imaging.reencode)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--figures", action="store_true", help="print the measurements of tests")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of processes for `-n auto`: more than cores, since live tests also wait."""
+    return -(-3 * (os.cpu_count() or 1) // 2)
+
+
+@pytest.hookimpl(trylast=True)  # after pytest-randomly
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the slow tests, so that all processes have work until the end."""
+    items.sort(key=lambda item: next((n for n, path in enumerate(SLOW) if path in item.nodeid), 9))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

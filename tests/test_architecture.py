@@ -16,7 +16,7 @@ LAYERS = (
     {"config", "logs", "db"},
     {"http", "schemas"},
     {"auth", "domain"},
-    {"blueprints", "cli", "ops"},
+    {"blueprints", "pages", "cli", "ops"},
     {"factory", "wsgi", "testbed", "testing"},
 )
 # pytest loads the plugin wherever Posting is installed, so the plugin imports Posting only if used.
@@ -78,7 +78,7 @@ def test_packages_import_without_cycles():
 
 def test_only_one_module_imports_flask_login():
     importing = {module for module in MODULES if "flask_login" in imports(module)[1]}
-    assert importing == {"posting.auth.current_user"}
+    assert importing == {"posting.auth.login"}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -110,3 +110,12 @@ def test_every_package_is_listed():
     setup.read(ROOT / "setup.cfg")
     listed = set(setup["options"]["packages"].split())
     assert listed == {module for module, path in MODULES.items() if path.name == "__init__.py"}
+
+
+def test_every_other_file_is_listed():
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    patterns = setup["options.package_data"]["posting"].split()
+    files = {path for pattern in patterns for path in PACKAGE.glob(pattern) if path.is_file()}
+    others = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".py"}
+    assert {path for path in others if "__pycache__" not in path.parts} == files

@@ -42,6 +42,8 @@ def load(**overrides):
         ("TRUSTED_ORIGINS", "https://app.example.org, https://b.example"),
         ("TRUSTED_ORIGINS", "https://App.example.org"),
         ("TRUSTED_ORIGINS", "null"),
+        ("TRUSTED_ORIGINS", "https://app.example.org:443"),
+        ("TRUSTED_ORIGINS", "http://app.example.org:80"),
         ("LOG_FORMAT", "xml"),
         ("PASSWORD_MIN", "7"),
         ("PASSWORD_MIN", "257"),

@@ -13,6 +13,7 @@ import click
 import pytest
 
 from posting import config
+from posting.http.urls import url_template
 from tests.helpers import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -53,7 +54,7 @@ def test_only_settings_that_exist_are_documented():
 
 def test_exactly_the_existing_endpoints_are_documented(app):
     endpoints = {
-        f"{method} {re.sub('<[^<>]*:id>', '{id}', rule.rule)}"
+        f"{method} {url_template(rule.rule)}"
         for rule in app.url_map.iter_rules()
         if "filename" not in rule.arguments
         for method in rule.methods - {"HEAD", "OPTIONS"}

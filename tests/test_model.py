@@ -23,7 +23,7 @@ from posting.schemas.fields import IMAGES_PER_POST
 from posting.testbed import delete_all_rows
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
-from tests.helpers.assertions import assert_consistent, assert_problem, walk
+from tests.helpers.assertions import assert_consistent, assert_problem, follow_pages
 
 RUNS = int(os.environ.get("FUZZ_CASES", "200"))
 STEPS = 50
@@ -362,7 +362,7 @@ class Community(RuleBasedStateMachine):
     @rule()
     def compare_posts(self):
         existing = {post.id: post for post in self.posts if post.exists}
-        rows = [row for page in walk(self.anonymous, "/posts?limit=3") for row in page]
+        rows = [row for page in follow_pages(self.anonymous, "/posts?limit=3") for row in page]
         assert rows == sorted(rows, key=lambda row: (row["created_at"], row["id"]), reverse=True)
         assert {row["id"] for row in rows} == existing.keys()
         for row in rows:
@@ -380,7 +380,7 @@ class Community(RuleBasedStateMachine):
 
     def compare_comments(self, post):
         url = f"/posts/{post.id}/comments?limit=2"
-        rows = [row for page in walk(self.anonymous, url) for row in page]
+        rows = [row for page in follow_pages(self.anonymous, url) for row in page]
         assert {
             (row["id"], row["parent_id"], (row["author"] or {}).get("id"), row["content"])
             for row in rows

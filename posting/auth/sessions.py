@@ -4,30 +4,64 @@ Flask's signed cookie is not used, since it would stay valid after sign-out. The
 random token, the database its SHA-256, and deleting the row ends the session everywhere.
 """
 
+import hashlib
 import secrets
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from flask import Response, current_app, request
 
-from posting.auth.current_user import IS_VALID, current_user, digest, oldest_valid, sent_token
-from posting.db.engine import db, fetch_all
-from posting.db.models import SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
+from posting.db.engine import db, fetch_all, fetch_one
+from posting.db.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
 from posting.db.purge import purge_expired
 from posting.db.queries import columns
 from posting.db.types import now
 
-_OWN_SESSIONS = (
+# last_seen_at is written at most this often, so that most reads write nothing.
+LAST_SEEN_PRECISION = SESSION_IDLE / 720
+
+_IS_VALID = sa.and_(
+    Session.last_seen_at > sa.bindparam("oldest_last_seen_at", type_=Session.last_seen_at.type),
+    Session.created_at > sa.bindparam("oldest_created_at", type_=Session.created_at.type),
+)
+_BY_TOKEN = (
+    sa.select(User.id, User.username, User.display_name, User.role)
+    .add_columns(Session.id.label("session_id"), Session.last_seen_at)
+    .join(Session.user)
+    .where(Session.token_hash == sa.bindparam("token_hash"), _IS_VALID)
+)
+_OF_USER = (
     sa.select(*columns(Session, ("id", "created_at", "last_seen_at", "user_agent")))
-    .where(Session.user_id == sa.bindparam("user_id"), IS_VALID)
+    .where(Session.user_id == sa.bindparam("user_id"), _IS_VALID)
     .order_by(Session.created_at.desc(), Session.id)
 )
 
 
-def list_own_sessions() -> list[dict[str, Any]]:
-    """Return the current user's sessions as they are sent, newest first."""
-    rows = fetch_all(_OWN_SESSIONS, user_id=current_user.id, **oldest_valid(now()))
-    return [row._asdict() | {"current": row.id == current_user.session_id} for row in rows]
+def find_current_session() -> sa.Row[Any] | None:
+    """Return the valid session of the request's cookie, if there is one, with its user."""
+    token, time = _sent_token(), now()
+    if not token:
+        return None
+    row = fetch_one(_BY_TOKEN, token_hash=_digest(token), **_oldest_valid(time))
+    if row and time - row.last_seen_at > LAST_SEEN_PRECISION:
+        touch_session(row.session_id, time)
+    return row
+
+
+def touch_session(id: str, time: datetime) -> None:
+    """Update a session's `last_seen_at`, unless the database is busy."""
+    touch = sa.update(Session).where(Session.id == id).values(last_seen_at=time)
+    writing = db.engine.execution_options(writes=True)
+    with suppress(sa.exc.OperationalError), writing.begin() as connection:
+        connection.execute(touch)
+
+
+def list_sessions(user_id: str, *, current_id: str) -> list[dict[str, Any]]:
+    """Return a user's sessions as they are sent, newest first."""
+    rows = fetch_all(_OF_USER, user_id=user_id, **_oldest_valid(now()))
+    return [row._asdict() | {"current": row.id == current_id} for row in rows]
 
 
 def open_session(user: User) -> str:
@@ -37,7 +71,7 @@ def open_session(user: User) -> str:
     """
     end_current_session()
     token = secrets.token_urlsafe(32)
-    session = Session(user_id=user.id, token_hash=digest(token), user_agent=_user_agent())
+    session = Session(user_id=user.id, token_hash=_digest(token), user_agent=_user_agent())
     db.session.add(session)
     db.session.flush()
     # Sessions from the future come last: the clock was set back after they began.
@@ -54,10 +88,10 @@ def open_session(user: User) -> str:
 
 def end_current_session() -> str | None:
     """Delete the session of the request's cookie, and return its user's id, if there is one."""
-    token = sent_token()
+    token = _sent_token()
     if not token:
         return None
-    current = sa.delete(Session).where(Session.token_hash == digest(token))
+    current = sa.delete(Session).where(Session.token_hash == _digest(token))
     return db.session.scalar(current.returning(Session.user_id))
 
 
@@ -87,6 +121,22 @@ def cookie_header(token: str | None) -> dict[str, str]:
         samesite="Lax",
     )
     return {"Set-Cookie": response.headers["Set-Cookie"]}
+
+
+def _sent_token() -> str | None:
+    return request.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _oldest_valid(time: datetime) -> dict[str, datetime]:
+    """Return the parameters of `_IS_VALID`."""
+    return {
+        "oldest_last_seen_at": time - SESSION_IDLE,
+        "oldest_created_at": time - SESSION_LIFETIME,
+    }
 
 
 def _user_agent() -> str:

@@ -6,7 +6,7 @@ from flask import current_app
 from werkzeug.exceptions import Forbidden
 
 from posting.auth import sessions
-from posting.auth.current_user import SESSION_OPTIONAL, SIGNED_IN, current_user
+from posting.auth.login import SESSION_OPTIONAL, SIGNED_IN, current_user
 from posting.auth.passwords import (
     ADDRESS_LIMIT,
     hash_password,
@@ -18,14 +18,14 @@ from posting.db import queries
 from posting.db.engine import begin, db
 from posting.db.errors import NoSuchSession
 from posting.db.models import User
-from posting.domain.accounts import UsernameTaken, unique_username
+from posting.domain.users import UsernameTaken, unique_username
 from posting.http import audit
 from posting.http.endpoint import Access, Blueprint, Reply
 from posting.http.errors import NotSignedIn
 from posting.http.proxy import client_ip
 from posting.http.rate_limits import Counts, Limit
 from posting.http.urls import external_url
-from posting.schemas import accounts as schemas
+from posting.schemas import users as schemas
 
 # Attempts, because hashing is what costs.
 SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", client_ip, Counts.ATTEMPTS)
@@ -34,14 +34,17 @@ auth = Blueprint("auth", __name__, description="Sign-up, sign-in and sessions")
 
 
 class SignUpClosed(Forbidden):
+    error_code = "signup_closed"
     description = "Sign-up is closed."
 
 
 class WrongCredentials(NotSignedIn):
+    error_code = "wrong_credentials"
     description = "The username or the password is wrong."
 
 
 class AccountSuspended(Forbidden):
+    error_code = "suspended"
     description = "This account is suspended."
 
 
@@ -115,10 +118,16 @@ def sign_out() -> Reply:
 @auth.get("/sessions", access=SIGNED_IN, returns=schemas.Session(many=True))
 def list_sessions() -> Reply:
     """List your sessions, newest first, fifty at most."""
-    return sessions.list_own_sessions()
+    return sessions.list_sessions(current_user.id, current_id=current_user.session_id)
 
 
-@auth.delete("/sessions/<nanoid:id>", access=SIGNED_IN, status=204, errors=[NoSuchSession])
+@auth.delete(
+    "/sessions/<nanoid:id>",
+    access=SIGNED_IN,
+    status=204,
+    headers=["Set-Cookie"],
+    errors=[NoSuchSession],
+)
 def delete_session(id: str) -> Reply:
     """End one of your sessions."""
     if not sessions.end_session(current_user.id, id):

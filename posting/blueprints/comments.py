@@ -4,16 +4,16 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting.auth.current_user import SIGNED_IN, current_user, lock_current_user, user_id
+from posting.auth.login import SIGNED_IN, current_user, lock_current_user, user_id
 from posting.db import queries
 from posting.db.engine import db, insert
-from posting.db.errors import NoSuchComment, NoSuchPost
+from posting.db.errors import NoSuchComment, NoSuchPost, NoSuchUser
 from posting.db.locks import get_comment_for_update, get_post_for_update
 from posting.db.models import Comment
 from posting.domain import moderation, threads
 from posting.http import idempotency
 from posting.http.endpoint import PUBLIC, Blueprint, Reply
-from posting.http.etags import etag_header, require_match, with_etag
+from posting.http.etags import etag_header, require_match
 from posting.http.pagination import paginate
 from posting.http.rate_limits import Limit
 from posting.http.urls import external_url
@@ -25,29 +25,54 @@ comments = Blueprint("comments", __name__, description="Comments on posts, and r
 
 
 class CommentEditForbidden(Forbidden):
+    error_code = "not_author"
     description = "Only its author may edit a comment."
 
 
 class CommentDeletionForbidden(Forbidden):
+    error_code = "not_author"
     description = "Only its author or a moderator may delete a comment."
 
 
 @comments.get(
     "/posts/<nanoid:id>/comments",
     access=PUBLIC,
-    query=schemas.CommentsQuery(),
+    query=schemas.CommentsOnPostQuery(),
     returns=schemas.Comment(many=True),
     headers=["Link"],
     errors=[NoSuchPost],
 )
 def list_comments(id: str, query: dict[str, Any]) -> Reply:
-    """List the comments on a post, oldest first: a parent always comes before its replies."""
-    page, headers = paginate(
-        queries.COMMENTS_ON_POST, queries.to_item, query | {"post": id}, newest_first=False
+    """List the comments on a post.
+
+    Oldest first, which is the default, a parent always comes before its replies.
+    """
+    newest_first = query.pop("order") == "newest"
+    page = paginate(
+        queries.COMMENTS_ON_POST,
+        query | {"post": id},
+        name=f"{id}-newest" if newest_first else id,
+        newest_first=newest_first,
     )
-    if not page and not queries.post_exists(id):
+    if not page.items and not queries.post_exists(id):
         raise NoSuchPost
-    return page, headers
+    return page.items, page.headers
+
+
+@comments.get(
+    '/users/<nanoid("me"):id>/comments',
+    access=PUBLIC,
+    query=schemas.CommentsQuery(),
+    returns=schemas.Comment(many=True),
+    headers=["Link"],
+    errors=[NoSuchUser],
+)
+def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
+    """List the comments of a user, newest first."""
+    page = paginate(queries.COMMENTS_OF_AUTHOR, query | {"author": id}, name=id, newest_first=True)
+    if not page.items and not queries.user_exists(id):
+        raise NoSuchUser
+    return page.items, page.headers
 
 
 @comments.post(
@@ -65,7 +90,8 @@ def create_comment(id: str, body: dict[str, Any]) -> Reply:
     """Comment on a post, or reply to a comment on it."""
     lock_current_user()
     get_post_for_update(id)
-    created_at = threads.timestamp_for_reply(body.get("parent_id"), id)
+    parent = threads.get_parent(body.get("parent_id"), id)
+    created_at = threads.timestamp_after(parent)
     row = insert(Comment, post_id=id, author_id=current_user.id, created_at=created_at, **body)
     threads.count_comment(id)
     comment = queries.to_plain(row, Comment.PUBLIC)
@@ -82,7 +108,8 @@ def create_comment(id: str, body: dict[str, Any]) -> Reply:
 )
 def get_comment(id: str) -> Reply:
     """Read a comment."""
-    return with_etag(queries.get_comment(id))
+    comment = queries.get_comment(id)
+    return comment, etag_header(comment.pop("version"))
 
 
 @comments.patch(
@@ -104,7 +131,7 @@ def edit_comment(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     db.session.flush()
     edited = queries.get_comment(id)
     db.session.commit()
-    return with_etag(edited)
+    return edited, etag_header(edited.pop("version"))
 
 
 @comments.delete(

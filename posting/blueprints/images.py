@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from flask import Response, current_app
 from werkzeug.exceptions import Forbidden, ServiceUnavailable
 
-from posting.auth.current_user import SIGNED_IN, current_user, lock_current_user, user_id
+from posting.auth.login import SIGNED_IN, current_user, lock_current_user, user_id
 from posting.db import queries
 from posting.db.engine import db, fetch_one, insert
 from posting.db.errors import NoSuchImage, NoSuchPost
@@ -21,29 +21,42 @@ from posting.http.rate_limits import Counts, Limit
 from posting.http.urls import with_url
 from posting.schemas import images as schemas
 from posting.schemas.fields import IMAGES_PER_POST
+from posting.schemas.messages import Message
+
+TOO_MANY_IMAGES = Message(
+    "too_many_images", f"The post has {IMAGES_PER_POST} images, the most it can."
+)
 
 # Attempts, because decoding is what costs.
 LIMIT = Limit("images", "LIMIT_IMAGES", user_id, Counts.ATTEMPTS)
 
 images = Blueprint("images", __name__, description="Images of posts")
 
-# A browser that takes an image for a page runs nothing in it and gives it no origin.
-IMAGE_POLICY = {"Content-Security-Policy": "default-src 'none'; sandbox"}
+# A browser that takes an image for a page runs nothing in it and gives it no origin. Images are
+# public, and feed readers and apps of other origins show them.
+IMAGE_POLICY = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
 
 
 class ImageUploadForbidden(Forbidden):
+    error_code = "not_author"
     description = "Only its author may add images to a post."
 
 
 class ImageEditForbidden(Forbidden):
+    error_code = "not_author"
     description = "Only the author of its post may edit an image."
 
 
 class ImageDeletionForbidden(Forbidden):
+    error_code = "not_author"
     description = "Only the author of its post or a moderator may delete an image."
 
 
 class ImagesBusy(ServiceUnavailable):
+    error_code = "images_busy"
     description = "The image cannot be processed now; try again."
 
 
@@ -70,7 +83,7 @@ def create_image(id: str, form: dict[str, Any]) -> Reply:
     try:
         data = imaging.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
     except imaging.ImageError as error:
-        raise InvalidInput.at("/file", str(error)) from None
+        raise InvalidInput.at("/file", Message("unusable_image", str(error))) from None
     except imaging.BusyError:
         rate_limits.refund_request()
         db.session.commit()
@@ -152,4 +165,4 @@ def _lock_post_with_space(id: str) -> None:
         raise ImageUploadForbidden
     count = sa.select(sa.func.count()).where(Image.post_id == id)
     if db.session.scalar(count) == IMAGES_PER_POST:
-        raise InvalidInput.at("/file", f"The post has {IMAGES_PER_POST} images, the most it can.")
+        raise InvalidInput.at("/file", TOO_MANY_IMAGES)

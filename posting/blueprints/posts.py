@@ -4,7 +4,7 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting.auth.current_user import SIGNED_IN, current_user, user_id
+from posting.auth.login import SIGNED_IN, current_user, user_id
 from posting.db import queries
 from posting.db.engine import db, insert
 from posting.db.errors import NoSuchPost
@@ -20,15 +20,25 @@ from posting.http.urls import external_url, with_url
 from posting.schemas import posts as schemas
 
 LIMIT = Limit("posts", "LIMIT_POSTS", user_id)
+MAX_CONTENT = 2**19  # characters on a page
+# Lists of posts, by whether they have contents and are of one author.
+LISTS = {
+    (False, False): queries.POST_SUMMARIES,
+    (False, True): queries.POST_SUMMARIES_OF_AUTHOR,
+    (True, False): queries.POSTS_WITH_CONTENT,
+    (True, True): queries.POSTS_WITH_CONTENT_OF_AUTHOR,
+}
 
 posts = Blueprint("posts", __name__, description="Texts of the community")
 
 
 class PostEditForbidden(Forbidden):
+    error_code = "not_author"
     description = "Only its author may edit a post."
 
 
 class PostDeletionForbidden(Forbidden):
+    error_code = "not_author"
     description = "Only its author or a moderator may delete a post."
 
 
@@ -41,10 +51,15 @@ class PostDeletionForbidden(Forbidden):
 )
 def list_posts(query: dict[str, Any]) -> Reply:
     """List the latest posts."""
-    summaries = queries.POST_SUMMARIES
-    if "author" in query:
-        summaries = queries.POST_SUMMARIES_OF_AUTHOR
-    return paginate(summaries, queries.to_item, query, newest_first=True)
+    expand = query.pop("expand", frozenset())
+    statement = LISTS["content" in expand, "author" in query]
+    longest = MAX_CONTENT if "content" in expand else None
+    page = paginate(statement, query, name="list_posts", newest_first=True, max_length=longest)
+    if "images" in expand:
+        images = queries.get_images_of_posts([post["id"] for post in page.items])
+        for post in page.items:
+            post["images"] = [with_url("images.get_image", image) for image in images[post["id"]]]
+    return page.items, page.headers
 
 
 @posts.post(

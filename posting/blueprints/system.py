@@ -9,10 +9,14 @@ from posting.db.migrations import is_current
 from posting.http import openapi
 from posting.http.access_log import MEDIA_TYPE, render_metrics
 from posting.http.endpoint import PUBLIC, Blueprint, Reply
+from posting.http.static_files import send_static_file, static_url
 from posting.http.urls import external_url
 from posting.schemas.base import Health
 
 system = Blueprint("system", __name__, description="Health and documentation")
+
+# Registered instead of the pages if they are off.
+root = Blueprint("root", __name__, description="Redirect")
 
 SWAGGER_UI = files("flask_swagger_ui") / "dist"
 # Swagger UI draws icons from data: URLs and images of responses from blob: URLs.
@@ -36,7 +40,7 @@ def check_readiness() -> Reply:
     return {"status": "ok"}, {"Cache-Control": "no-store"}
 
 
-@system.get("/metrics", access=PUBLIC, returns={}, documented=False)
+@system.get("/metrics", access=PUBLIC, documented=False)
 def get_metrics() -> Reply:
     """Return metrics for Prometheus, if they are enabled."""
     if current_app.config["METRICS"] == "off":
@@ -51,12 +55,6 @@ def get_openapi() -> Reply:
     return openapi.document(current_app, server=request.script_root or "/")
 
 
-@system.get("/", access=PUBLIC, returns={}, documented=False)
-def get_root() -> Reply:
-    """Redirect to the API documentation."""
-    return redirect(external_url("system.show_docs"))
-
-
 @system.get(
     "/docs", access=PUBLIC, returns={"type": "string"}, media_type="text/html", description="A page"
 )
@@ -67,7 +65,22 @@ def show_docs() -> Reply:
     return response
 
 
-@system.get("/docs/<path:filename>", access=PUBLIC, returns={}, documented=False)
+@system.get("/static/<path:filename>", access=PUBLIC, documented=False)
+def get_static(filename: str) -> Reply:
+    """Serve a static file."""
+    return send_static_file(filename)
+
+
+system.add_app_template_global(static_url)
+
+
+@root.get("/", access=PUBLIC, documented=False)
+def get_root() -> Reply:
+    """Redirect to the API documentation, where there are no pages."""
+    return redirect(external_url("system.show_docs"))
+
+
+@system.get("/docs/<path:filename>", access=PUBLIC, documented=False)
 def get_docs_asset(filename: str) -> Reply:
     """Serve a file of Swagger UI, from its package."""
     return send_from_directory(str(SWAGGER_UI), filename)

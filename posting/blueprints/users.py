@@ -2,28 +2,31 @@
 
 from typing import Any
 
-from marshmallow import ValidationError
 from werkzeug.exceptions import Forbidden
 
 from posting.auth import sessions
-from posting.auth.current_user import SIGNED_IN, current_user, get_own_account
+from posting.auth.login import SIGNED_IN, current_user, get_own_account
 from posting.auth.passwords import ACCOUNT_LIMIT, hash_password, lock_account, verify_password
 from posting.db import queries
 from posting.db.engine import db
 from posting.db.errors import NoSuchUser
 from posting.db.models import User
-from posting.domain import accounts
-from posting.domain.accounts import UsernameTaken, unique_username
+from posting.domain.users import UsernameTaken, clear_account, delete_account, unique_username
 from posting.http import audit
 from posting.http.endpoint import PUBLIC, Blueprint, Reply
-from posting.http.errors import InvalidInput, body_errors
-from posting.schemas import accounts as schemas
-from posting.schemas.fields import refuse_own_name
+from posting.http.errors import InvalidInput
+from posting.schemas import users as schemas
+from posting.schemas.fields import is_own_name
+from posting.schemas.messages import SAME_AS_USERNAME, Message
+
+CURRENT_PASSWORD_MISSING = Message("required", "A new password needs the current one.")
+WRONG_PASSWORD = Message("wrong_password", "Is not the current password.")
 
 users = Blueprint("users", __name__, description="Accounts of members")
 
 
 class AccountForbidden(Forbidden):
+    error_code = "not_owner"
     description = "Only its owner may do this to an account."
 
 
@@ -31,6 +34,13 @@ class AccountForbidden(Forbidden):
 def get_me() -> Reply:
     """Read your own account."""
     return queries.to_user(get_own_account())
+
+
+@users.get("/users", access=PUBLIC, query=schemas.UsersQuery(), returns=schemas.User(many=True))
+def list_users(query: dict[str, str]) -> Reply:
+    """Find a user by name: the list has one user or none."""
+    user = queries.get_user_by_name(query["username"])
+    return [queries.to_user(user)] if user else []
 
 
 @users.get('/users/<nanoid("me"):id>', access=PUBLIC, returns=schemas.User(), errors=[NoSuchUser])
@@ -50,9 +60,15 @@ def edit_user(id: str, body: dict[str, Any]) -> Reply:
     """Edit your own account. A new password ends all other sessions."""
     user = _own_account(id)
     current_password = body.pop("current_password", None)
-    if "password" in body:
-        _require_password(user, current_password)
-        body["password_hash"] = _hash_new_password(user, body)
+    if password := body.pop("password", None):
+        if current_password is None:
+            raise InvalidInput.at("/current_password", CURRENT_PASSWORD_MISSING)
+        if not verify_password(user, user.username, current_password):
+            audit.log("password-refused")
+            raise InvalidInput.at("/current_password", WRONG_PASSWORD)
+        if is_own_name(password, body.get("username", user.username)):
+            raise InvalidInput.at("/password", SAME_AS_USERNAME)
+        body["password_hash"] = hash_password(password)
     user = lock_account(user)
     if "password_hash" in body:
         sessions.end_sessions(user, except_id=current_user.session_id)
@@ -75,8 +91,8 @@ def edit_user(id: str, body: dict[str, Any]) -> Reply:
 def delete_user(id: str, query: dict[str, str]) -> Reply:
     """Delete your own account and its sessions; its posts and comments too if you choose so."""
     user, with_content = _own_account(id), query["content"] == "delete"
-    accounts.clear_account(user.id, with_content=with_content)
-    accounts.delete_account(lock_account(user), with_content=with_content)
+    clear_account(user.id, with_content=with_content)
+    delete_account(lock_account(user), with_content=with_content)
     db.session.commit()
     audit.log("account-deleted")
     return None, sessions.cookie_header(None)
@@ -94,19 +110,3 @@ def _own_account(id: str) -> User:
         _find(id)
         raise AccountForbidden
     return get_own_account()
-
-
-def _require_password(user: User, password: str | None) -> None:
-    if password is None:
-        raise InvalidInput.at("/current_password", "A new password needs the current one.")
-    if not verify_password(user, user.username, password):
-        audit.log("password-refused")
-        raise InvalidInput.at("/current_password", "Is not the current password.")
-
-
-def _hash_new_password(user: User, body: dict[str, Any]) -> str:
-    try:
-        refuse_own_name(body["password"], body.get("username", user.username))
-    except ValidationError as error:
-        raise InvalidInput([*body_errors(error.normalized_messages())]) from None
-    return hash_password(body.pop("password"))

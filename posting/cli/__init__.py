@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from posting.cli import archive, backup, demo, doctor, moderation, openapi, users
+from posting.cli import data, demo, doctor, moderation, openapi, users
 
 
 def init_app(app: Flask) -> None:
@@ -10,10 +10,10 @@ def init_app(app: Flask) -> None:
         users.users,
         moderation.moderation,
         demo.fill_with_demo,
-        archive.export_archive,
-        archive.import_archive,
-        backup.back_up,
-        backup.restore,
+        data.export_archive,
+        data.import_archive,
+        data.back_up,
+        data.restore,
         doctor.examine,
         openapi.openapi,
     ):

@@ -5,10 +5,9 @@ from flask.cli import with_appcontext
 
 from posting.cli.examples import examples
 from posting.ops import doctor
-from posting.ops.doctor.findings import Level
 
-COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.FAILURE: "red"}
-WIDTH = max(map(len, Level)) + 2
+COLOURS = {"ok": "green", "warning": "yellow", "failure": "red"}
+WIDTH = max(map(len, COLOURS)) + 2
 
 
 @examples("flask doctor", "flask doctor && systemctl reload posting")
@@ -26,6 +25,6 @@ def examine() -> None:
         click.echo(level + finding.message)
         if finding.fix:
             click.echo(" " * WIDTH + finding.fix)
-        failed = failed or finding.level is Level.FAILURE
+        failed = failed or finding.level == "failure"
     if failed:
         raise click.exceptions.Exit(1)

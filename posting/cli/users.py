@@ -13,7 +13,7 @@ from posting.db.models import User
 from posting.db.queries import get_user_by_name
 from posting.db.types import now
 from posting.domain import moderation
-from posting.schemas import accounts as accounts_schemas
+from posting.schemas.users import SignUp
 
 
 @examples("flask users suspend ada", "flask users reset-password --help")
@@ -78,7 +78,7 @@ def reset_password(name: str) -> None:
     user = _get_user(name)
     db.session.commit()  # release the write lock while the operator types
     password = _read_password()
-    errors = accounts_schemas.SignUp().validate({"username": user.username, "password": password})
+    errors = SignUp().validate({"username": user.username, "password": password})
     if details := errors.get("password"):
         raise click.ClickException("The password is not accepted. " + " ".join(details))
     user.password_hash = passwords.hash_password(password)

@@ -1,9 +1,9 @@
 """Row locks taken before a change (`SELECT … FOR UPDATE`).
 
 All code takes locks in one order, so that no two requests wait for each other: rate-limit windows,
-then the current user's account, then posts by id. Comments and images are changed only by the
-holder of their post's lock. On SQLite a writing transaction excludes all others, and `FOR UPDATE`
-does nothing.
+the current user's account, posts by id, idempotency keys, and last what `posting.db.purge` deletes.
+Comments and images are changed only by the holder of their post's lock. On SQLite a writing
+transaction excludes all others, and `FOR UPDATE` does nothing.
 """
 
 from typing import TypeVar

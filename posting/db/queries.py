@@ -3,7 +3,7 @@
 A model's tuples of column names say what is sent; the statements are built once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +30,11 @@ AUTHOR = (User.username, User.display_name)
 
 POST_SUMMARIES = sa.select(*columns(Post, Post.SUMMARY), *AUTHOR).outerjoin(Post.author)
 POST_SUMMARIES_OF_AUTHOR = POST_SUMMARIES.where(Post.author_id == sa.bindparam("author"))
+POSTS_WITH_CONTENT = POST_SUMMARIES.add_columns(Post.content)
+POSTS_WITH_CONTENT_OF_AUTHOR = POSTS_WITH_CONTENT.where(Post.author_id == sa.bindparam("author"))
+# With the beginning of their content, for pages.
+POST_EXCERPTS = POST_SUMMARIES.add_columns(sa.func.substr(Post.content, 1, 400).label("content"))
+POST_EXCERPTS_OF_AUTHOR = POST_EXCERPTS.where(Post.author_id == sa.bindparam("author"))
 POST = (
     sa.select(*columns(Post, Post.DETAIL), *AUTHOR)
     .add_columns(Post.version, sa.exists().where(Image.post_id == Post.id).label("has_images"))
@@ -40,10 +45,16 @@ COMMENTS = sa.select(*columns(Comment, Comment.PUBLIC), *AUTHOR).outerjoin(
     User, User.id == Comment.author_id
 )
 COMMENTS_ON_POST = COMMENTS.where(Comment.post_id == sa.bindparam("post"))
+COMMENTS_OF_AUTHOR = COMMENTS.where(Comment.author_id == sa.bindparam("author"))
 COMMENT = COMMENTS.add_columns(Comment.version).where(Comment.id == sa.bindparam("id"))
 IMAGES = sa.select(*columns(Image, Image.PUBLIC))
 IMAGES_OF_POST = IMAGES.where(Image.post_id == sa.bindparam("post")).order_by(
     Image.created_at, Image.id
+)
+IMAGES_OF_POSTS = (
+    IMAGES.add_columns(Image.post_id)
+    .where(Image.post_id.in_(sa.bindparam("posts", expanding=True)))
+    .order_by(Image.created_at, Image.id)
 )
 IMAGE = IMAGES.where(Image.id == sa.bindparam("id"))
 IMAGE_FILE = sa.select(Image.media_type, ImageData.data).join_from(ImageData, Image)
@@ -51,13 +62,17 @@ IMAGE_FILE = IMAGE_FILE.where(Image.id == sa.bindparam("id"))
 IMAGE_TYPE = sa.select(Image.media_type).where(Image.id == sa.bindparam("id"))
 
 
-def to_item(row: sa.Row[Any]) -> Item:
-    """Return a row of posts or comments; the author is an object, or None if it is deleted."""
-    item = row._asdict()
-    username, display_name = item.pop("username"), item.pop("display_name")
-    if author_id := item["author"]:
-        item["author"] = {"id": author_id, "username": username, "display_name": display_name}
-    return item
+def to_items(rows: Sequence[sa.Row[Any]]) -> list[Item]:
+    """Return rows of posts or comments; an author is an object, or None if the account is gone."""
+    names = rows[0]._fields if rows else ()
+    items = []
+    for row in rows:
+        item = dict(zip(names, row, strict=True))  # much faster than `Row._asdict`
+        username, display_name = item.pop("username"), item.pop("display_name")
+        if author_id := item["author"]:
+            item["author"] = {"id": author_id, "username": username, "display_name": display_name}
+        items.append(item)
+    return items
 
 
 def to_user(user: User) -> Item:
@@ -78,11 +93,16 @@ def get_post(id: str) -> Item:
     row = fetch_one(POST, id=id)
     if row is None:
         raise NoSuchPost
-    return to_item(row)
+    [item] = to_items([row])
+    return item
 
 
 def post_exists(id: str) -> bool:
     return fetch_one(sa.select(Post.id).where(Post.id == id)) is not None
+
+
+def user_exists(id: str) -> bool:
+    return fetch_one(sa.select(User.id).where(User.id == id)) is not None
 
 
 def get_comment(id: str) -> Item:
@@ -90,7 +110,8 @@ def get_comment(id: str) -> Item:
     row = fetch_one(COMMENT, id=id)
     if row is None:
         raise NoSuchComment
-    return to_item(row)
+    [item] = to_items([row])
+    return item
 
 
 def get_image(id: str) -> Item:
@@ -104,6 +125,15 @@ def get_image(id: str) -> Item:
 def get_images_of_post(id: str) -> list[Item]:
     """Return the images of a post in the order in which they were added."""
     return [row._asdict() for row in fetch_all(IMAGES_OF_POST, post=id)]
+
+
+def get_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
+    """Return the images of several posts by the id of their post, as `get_images_of_post` does."""
+    images: dict[str, list[Item]] = {id: [] for id in ids}
+    for row in fetch_all(IMAGES_OF_POSTS, posts=list(ids)):
+        image = row._asdict()
+        images[image.pop("post_id")].append(image)
+    return images
 
 
 def get_user_by_name(username: str) -> User | None:

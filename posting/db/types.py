@@ -9,7 +9,6 @@ import sqlalchemy as sa
 
 ID_LENGTH = 21
 ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
-ID_RULE = "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'."
 
 
 def new_id() -> str:

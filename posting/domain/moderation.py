@@ -1,6 +1,6 @@
 """The log of what moderators and operators do to other users."""
 
-from posting.auth.current_user import current_user
+from posting.auth.login import current_user
 from posting.db.engine import db
 from posting.db.models import ModerationAction, User
 from posting.http import audit

@@ -10,22 +10,30 @@ from posting.db.engine import db
 from posting.db.models import Comment, Post
 from posting.db.types import now
 from posting.http.errors import InvalidInput
+from posting.schemas.messages import Message
 
+NOT_A_PARENT = Message("no_such_parent", "Must be a comment on this post that is not deleted.")
+MILLISECOND = timedelta(milliseconds=1)
 # Loaded objects are not updated with the rows; nothing reads them afterwards.
 BULK = {"synchronize_session": False}
 
 
-def timestamp_for_reply(parent_id: str | None, post_id: str) -> datetime:
-    """Return the `created_at` of a new comment, which is later than its parent's.
+def get_parent(parent_id: str | None, post_id: str) -> Comment | None:
+    """Return the comment that a new comment replies to, if any.
 
-    Error: 422 unless the parent is a comment on the post that is not deleted.
+    Error: 422 unless it is on the same post and not deleted.
     """
     if parent_id is None:
-        return now()
+        return None
     parent = db.session.get(Comment, parent_id)
     if parent is None or parent.deleted or parent.post_id != post_id:
-        raise InvalidInput.at("/parent_id", "Must be a comment on this post that is not deleted.")
-    return max(now(), parent.created_at + timedelta(milliseconds=1))
+        raise InvalidInput.at("/parent_id", NOT_A_PARENT)
+    return parent
+
+
+def timestamp_after(parent: Comment | None) -> datetime:
+    """Return the `created_at` of a new comment: now, but later than its parent's."""
+    return max(now(), parent.created_at + MILLISECOND) if parent else now()
 
 
 def count_comment(post_id: str) -> None:

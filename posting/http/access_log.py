@@ -5,15 +5,15 @@ label.
 """
 
 import logging
-import re
 from collections.abc import Mapping
-from functools import cache
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import prometheus_client
 from flask import Response, current_app, g, request
 from prometheus_client import multiprocess
+
+from posting.http.urls import url_template
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 NO_ROUTE = "none"
@@ -78,12 +78,7 @@ def emit(config: Mapping[str, Any], completed: RequestRecord) -> None:
 
 def route() -> str:
     """Return the route of the request, such as `/posts/{id}`."""
-    return _route(request.url_rule.rule) if request.url_rule else NO_ROUTE
-
-
-@cache
-def _route(rule: str) -> str:
-    return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule)
+    return url_template(request.url_rule.rule) if request.url_rule else NO_ROUTE
 
 
 def render_metrics() -> bytes:
@@ -93,8 +88,7 @@ def render_metrics() -> bytes:
     """
     registry = prometheus_client.CollectorRegistry()
     try:
-        # It has no type hints.
-        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # untyped
     except ValueError:  # there is no folder, and so only one process
         registry = prometheus_client.REGISTRY
     return prometheus_client.generate_latest(registry)

@@ -13,6 +13,7 @@ from posting.db.engine import SAFE_METHODS
 
 
 class CrossSiteWrite(Forbidden):
+    error_code = "cross_origin"
     description = "A page of another site may not send writes."
 
 

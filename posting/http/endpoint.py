@@ -19,17 +19,18 @@ from typing import Any
 
 import flask
 from flask import Response, g, request
-from marshmallow import Schema, ValidationError
+from marshmallow import EXCLUDE, Schema, ValidationError
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map
 
 from posting.db.engine import SAFE_METHODS, is_in_transaction
-from posting.db.types import ID_LENGTH, ID_PATTERN, ID_RULE
+from posting.db.types import ID_LENGTH, ID_PATTERN
 from posting.http import idempotency, rate_limits, request_body
-from posting.http.errors import UNKNOWN, Errors, InvalidInput, body_errors, parameter_errors
+from posting.http.errors import Errors, InvalidInput, body_errors, input_error, parameter_errors
 from posting.http.rate_limits import Counts, Limit
 from posting.http.response_body import to_json
+from posting.schemas.messages import MALFORMED_ID, REPEATED, UNKNOWN
 
 # A reply is a response, or a body and perhaps headers, of which the endpoint makes a response.
 Reply = Any
@@ -110,16 +111,16 @@ class Endpoint:
         self.access.check()
         key = None
         if self.idempotent:
-            g.idempotent_request, g.is_response_saved = None, False
+            g.idempotency_key, g.is_response_saved = None, False
             key = request.headers.get(idempotency.NAME)
         if self.limit and key is None:  # a replay must not be refused
-            rate_limits.check(self.limit)
+            rate_limits.refuse_if_exhausted(self.limit)
         inputs = self._read_inputs(path, key)
         if (self.body or self.form) and monotonic() - started > MAX_ACCESS_AGE:
             self.access.check()  # a session may have ended while the body arrived
         if key is None:
             return self._call_view(path, inputs)
-        return idempotency.run(
+        return idempotency.respond_once(
             key, path, inputs.values(), self.status, lambda: self._call_view(path, inputs)
         )
 
@@ -159,9 +160,9 @@ class Endpoint:
         errors: Errors = []
         if not self.query and self.documented and request.query_string:
             names = request.args or [""]  # "?&" has no name, but is another URL to caches
-            errors += [{"detail": UNKNOWN, "parameter": name} for name in names]
+            errors += [input_error(UNKNOWN, parameter=name) for name in names]
         if not _is_id(path.get("id", "a" * ID_LENGTH)):
-            errors.append({"detail": ID_RULE, "parameter": "id"})
+            errors.append(input_error(MALFORMED_ID, parameter="id"))
         inputs: dict[str, Any] = {}
         if self.body:
             inputs["body"] = _load(self.body, request_body.read_json(), errors)
@@ -170,11 +171,11 @@ class Endpoint:
         if self.query:
             inputs["query"] = (
                 _load(self.query, request.args, errors, parameter_errors)
-                if request.args
+                if request.args or self._default_query is None
                 else dict(self._default_query)
             )
         if key is not None:
-            errors += idempotency.errors_of(key)
+            errors += idempotency.key_errors(key)
         if errors:
             raise InvalidInput(errors)
         if self.if_match:
@@ -182,9 +183,11 @@ class Endpoint:
         return inputs
 
     @cached_property
-    def _default_query(self) -> dict[str, Any]:
-        """The query of a request that sends none, loaded once."""
-        return dict(self.query.load({})) if self.query else {}
+    def _default_query(self) -> dict[str, Any] | None:
+        """The query of a request that sends none, loaded once; None if that is not valid."""
+        if self.query is None or self.query.validate({}):
+            return None
+        return dict(self.query.load({}))
 
 
 def _load(
@@ -195,13 +198,16 @@ def _load(
 ) -> Any:
     """Return what a schema loads; append its errors to `errors`.
 
-    A form or query arrives as a multi-dict, in which no name may be repeated.
+    A form or query arrives as a multi-dict, in which no name that counts may be repeated.
     """
     try:
         if not isinstance(data, MultiDict):
             return schema.load(data)
-        if repeated := [name for name, values in data.lists() if len(values) > 1]:
-            raise ValidationError({name: ["Given more than once."] for name in repeated})
+        repeated = [name for name, values in data.lists() if len(values) > 1]
+        if schema.unknown == EXCLUDE:
+            repeated = [name for name in repeated if name in schema.fields]
+        if repeated:
+            raise ValidationError({name: [REPEATED] for name in repeated})
         return schema.load(data.to_dict())
     except ValidationError as error:
         errors += describe(error.normalized_messages())

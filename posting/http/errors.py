@@ -1,13 +1,14 @@
 """Errors as problem details (RFC 9457)."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 import sqlalchemy as sa
 from flask import Flask, Response, current_app, g
 from marshmallow import EXCLUDE, Schema, fields
+from marshmallow.validate import OneOf
 from werkzeug.exceptions import (
     HTTPException,
     ServiceUnavailable,
@@ -18,14 +19,44 @@ from werkzeug.exceptions import (
 
 from posting.db.engine import db
 from posting.http import audit
+from posting.schemas.messages import Message
 
 AUDITED = {403: "refused", 429: "limit-reached"}
 MEDIA_TYPE = "application/problem+json"
+ERROR_PAGE = "posting.error_page"  # the extension that makes pages of problem details
 RETRY_SECONDS = 1
 MAX_ERRORS = 50
 MAX_NAME = 100  # characters of a name in an error
 Errors = list[dict[str, str]]
-UNKNOWN = "Unknown field."  # as marshmallow says it
+# Codes of problems, for programs. Where no class of errors names one, it is the status's phrase.
+PROBLEM_CODES = (
+    *("bad_request", "other_host"),
+    *("not_signed_in", "wrong_credentials"),
+    *("forbidden", "cross_origin", "not_author", "not_owner", "signup_closed", "suspended"),
+    *("not_found", "no_such_post", "no_such_comment", "no_such_image"),
+    *("no_such_user", "no_such_session"),
+    "method_not_allowed",
+    "request_timeout",
+    *("still_under_way", "username_taken"),
+    *("precondition_failed", "stale_version"),
+    *("content_too_large", "uri_too_long", "request_header_fields_too_large"),
+    "unsupported_media_type",
+    "range_not_satisfiable",
+    "misdirected_request",
+    "invalid_input",
+    "too_many_requests",
+    *("internal_server_error", "not_implemented", "bad_gateway", "gateway_timeout"),
+    *("service_unavailable", "database_busy", "images_busy"),
+    "http_version_not_supported",
+)
+# Codes of errors in the input.
+INPUT_CODES = (
+    *("required", "null", "unknown", "repeated", "wrong_type"),
+    *("too_short", "too_long", "out_of_range", "not_a_choice"),
+    *("blank", "line_break", "unsupported_character", "malformed"),
+    *("reserved", "common_password", "same_as_username", "wrong_password"),
+    *("no_such_parent", "reused_key", "unusable_image", "too_many_images", "more"),
+)
 
 # Details for clients of an API, where werkzeug's defaults address users of a browser.
 DETAILS = {
@@ -37,8 +68,13 @@ DETAILS = {
 
 
 def title(status: int) -> str:
-    """Return a status's phrase in RFC 9110, of which Python 3.11 and 3.12 have two former ones."""
-    renamed = {413: "Content Too Large", 422: "Unprocessable Content"}
+    """Return a status's phrase in RFC 9110, of which Python 3.11 and 3.12 have four former ones."""
+    renamed = {
+        413: "Content Too Large",
+        414: "URI Too Long",
+        416: "Range Not Satisfiable",
+        422: "Unprocessable Content",
+    }
     return renamed.get(status, HTTPStatus(status).phrase)
 
 
@@ -48,6 +84,9 @@ class ProblemError(Schema):
     class Meta:
         unknown = EXCLUDE  # later versions may add members
 
+    code = fields.String(
+        required=True, validate=OneOf(INPUT_CODES), metadata={"examples": ["blank"]}
+    )
     detail = fields.String(required=True, metadata={"examples": ["Must not be blank."]})
     pointer = fields.String(
         metadata={"description": "JSON Pointer into the body (RFC 6901)", "examples": ["/title"]}
@@ -67,6 +106,9 @@ class Problem(Schema):
     type = fields.String(required=True, metadata={"examples": ["about:blank"]})
     title = fields.String(required=True, metadata={"examples": ["Unprocessable Content"]})
     status = fields.Integer(required=True, metadata={"examples": [422]})
+    code = fields.String(
+        required=True, validate=OneOf(PROBLEM_CODES), metadata={"examples": ["invalid_input"]}
+    )
     detail = fields.String(required=True, metadata={"examples": ["The input is not valid."]})
     request_id = fields.String(
         required=True,
@@ -80,22 +122,25 @@ class Problem(Schema):
 class InvalidInput(UnprocessableEntity):
     """Well-formed input that breaks rules, each of them listed in `errors`."""
 
+    error_code = "invalid_input"
     description = "The input is not valid; errors says what and where."
 
     def __init__(self, errors: Errors) -> None:
         super().__init__()
         self.errors = errors[:MAX_ERRORS]
         if (left := len(errors) - MAX_ERRORS) > 0:
-            self.errors.append({"detail": f"{left:,} more errors are not listed."})
+            more = Message("more", f"{left:,} more errors are not listed.")
+            self.errors.append(input_error(more))
 
     @classmethod
-    def at(cls, pointer: str, detail: str) -> "InvalidInput":
-        return cls([{"detail": detail, "pointer": pointer}])
+    def at(cls, pointer: str, message: Message) -> "InvalidInput":
+        return cls([input_error(message, pointer=pointer)])
 
 
 class NotSignedIn(Unauthorized):
     """The request has no valid session."""
 
+    error_code = "not_signed_in"
     description = "Sign in first: POST /signin."
 
     def get_headers(self, *_: Any) -> list[tuple[str, str]]:
@@ -103,7 +148,13 @@ class NotSignedIn(Unauthorized):
 
 
 class DatabaseBusy(ServiceUnavailable):
+    error_code = "database_busy"
     description = "The database is busy or unavailable; try again."
+
+
+def input_error(message: Message, **place: str) -> dict[str, str]:
+    """Return an error in the input, at a pointer, parameter or header."""
+    return {"code": message.code, "detail": str(message), **place}
 
 
 def body_errors(messages: Any, path: tuple[str, ...] = ()) -> Iterable[dict[str, str]]:
@@ -114,13 +165,13 @@ def body_errors(messages: Any, path: tuple[str, ...] = ()) -> Iterable[dict[str,
             yield from body_errors(inner, path if key == "_schema" else (*path, name))
     else:
         pointer = "".join(f"/{step}" for step in path)
-        yield from ({"detail": detail, "pointer": pointer} for detail in messages)
+        yield from (input_error(message, pointer=pointer) for message in messages)
 
 
-def parameter_errors(messages: Mapping[str, list[str]]) -> Iterable[dict[str, str]]:
-    """Turn marshmallow's messages into errors of query parameters."""
-    for name, details in messages.items():
-        yield from ({"detail": detail, "parameter": name} for detail in details)
+def parameter_errors(messages: Mapping[str, Any]) -> Iterable[dict[str, str]]:
+    """Turn messages of schemas into errors of query parameters."""
+    for name, texts in messages.items():
+        yield from (input_error(message, parameter=name) for message in texts)
 
 
 def describe(error: HTTPException, status: int, request_id: str) -> dict[str, Any]:
@@ -129,10 +180,12 @@ def describe(error: HTTPException, status: int, request_id: str) -> dict[str, An
     default = default_exceptions.get(status)
     if default and detail == default.description:
         detail = DETAILS.get(status, detail)
+    phrase = title(status)
     problem = {
         "type": "about:blank",
-        "title": title(status),
+        "title": phrase,
         "status": status,
+        "code": getattr(error, "error_code", phrase.lower().replace(" ", "_")),
         "detail": detail,
         "request_id": request_id,
     }
@@ -146,13 +199,24 @@ def respond(error: HTTPException) -> Response:
     if event := AUDITED.get(error.code):
         audit.log(event)
     problem = describe(error, error.code, g.request_id)
-    # A name in the input may contain lone surrogates, which UTF-8 cannot encode.
-    body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
-    response = current_app.response_class(body + b"\n", error.code, content_type=MEDIA_TYPE)
+    response = _page(problem) or _json(problem)
     response.headers.extend(
         (name, value) for name, value in error.get_headers() if name != "Content-Type"
     )
     return response
+
+
+def _page(problem: dict[str, Any]) -> Response | None:
+    """Return the response with problem details as a page, if the request is for a page."""
+    render: Callable[[dict[str, Any]], Response | None] | None
+    render = current_app.extensions.get(ERROR_PAGE)
+    return render(problem) if render else None
+
+
+def _json(problem: dict[str, Any]) -> Response:
+    # A name in the input may contain lone surrogates, which UTF-8 cannot encode.
+    body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+    return current_app.response_class(body + b"\n", problem["status"], content_type=MEDIA_TYPE)
 
 
 def respond_busy(error: sa.exc.SQLAlchemyError) -> Response:

@@ -6,7 +6,6 @@ response, which changes with the rest of it, such as the author's name. Other ET
 
 import hashlib
 import re
-from typing import Any
 
 from flask import Response, request
 from werkzeug.exceptions import PreconditionFailed
@@ -17,6 +16,7 @@ ETAG = re.compile(r'(?:W/)?"([^"]*?)(?:[:;-](?:gzip|br|zstd|deflate))?"')
 
 
 class ChangedSince(PreconditionFailed):
+    error_code = "stale_version"
     description = "It has been changed since; read it again."
 
 
@@ -28,11 +28,6 @@ def immutable_headers(etag: str) -> dict[str, str]:
 def etag_header(version: int) -> dict[str, str]:
     """Return the ETag header of a version, to which `add_etag` appends the digest."""
     return {"ETag": f'"{version}"'}
-
-
-def with_etag(item: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Split an item from its `version`; return it with its ETag header."""
-    return item, etag_header(item.pop("version"))
 
 
 def etag_matches(header: str, etag: str) -> bool:

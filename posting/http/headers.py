@@ -5,6 +5,7 @@ import secrets
 
 from flask import Flask, Response, current_app, g, request
 
+from posting.config import is_https
 from posting.http import etags, rate_limits
 from posting.http.endpoint import PUBLIC, Endpoint
 
@@ -24,8 +25,7 @@ _is_request_id = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 
 
 def init_app(app: Flask) -> None:
-    is_https = (app.config["PUBLIC_URL"] or "").startswith("https:")
-    app.extensions[EXTENSION] = (*SECURITY, HTTPS) if is_https else SECURITY
+    app.extensions[EXTENSION] = (*SECURITY, HTTPS) if is_https(app.config) else SECURITY
 
 
 def request_id_for(sent: str) -> str:
@@ -42,7 +42,7 @@ def add_headers(response: Response) -> Response:
     etags.add_etag(response)
     rate_limits.add_headers(response)
     headers = response.headers
-    headers.extend(current_app.extensions[EXTENSION])
+    headers.extend(pair for pair in current_app.extensions[EXTENSION] if pair[0] not in headers)
     headers.add(REQUEST_ID, g.request_id)
     if "Cache-Control" not in headers:
         headers.add("Cache-Control", PUBLIC_CACHE if _is_public(response) else PRIVATE_CACHE)

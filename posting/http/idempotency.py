@@ -8,7 +8,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,33 +19,28 @@ from posting.db.engine import begin, db
 from posting.db.models import IDEMPOTENCY_LIFETIME, IdempotencyKey
 from posting.db.purge import purge_expired
 from posting.db.types import now
-from posting.http.errors import Errors, InvalidInput
+from posting.http.errors import Errors, InvalidInput, input_error
 from posting.http.response_body import to_json
+from posting.schemas.messages import Message
 
 NAME = "Idempotency-Key"
-RULE = "Must be 1 to 255 visible ASCII characters."
+REPLAYED = "Idempotent-Replayed"
+RULE = Message("malformed", "Must be 1 to 255 visible ASCII characters.")
+REUSED = Message("reused_key", "Was used for another request; use a new one.")
 PATTERN = "[!-~]{1,255}"
 LOCK_NOT_AVAILABLE = "55P03"  # Postgres
 
 
 class StillUnderWay(Conflict):
+    error_code = "still_under_way"
     description = f"A request with this {NAME} is still under way."
 
 
-@dataclass(frozen=True)
-class KeyedRequest:
-    """A request with a key: whose it is, and a digest of all of its inputs."""
-
-    user_id: str
-    key: str
-    fingerprint: str
+def key_errors(key: str) -> Errors:
+    return [] if re.fullmatch(PATTERN, key) else [input_error(RULE, header=NAME)]
 
 
-def errors_of(key: str) -> Errors:
-    return [] if re.fullmatch(PATTERN, key) else [{"detail": RULE, "header": NAME}]
-
-
-def run(
+def respond_once(
     key: str,
     path: Mapping[str, str],
     inputs: Iterable[Any],
@@ -59,39 +53,35 @@ def run(
     """
     described = [request.endpoint, path, list(inputs)]
     fingerprint = _digest(json.dumps(described, sort_keys=True, default=_digest).encode())
-    g.idempotent_request = sent = KeyedRequest(g.user_id, key, fingerprint)
-    if stored := _find(sent):
-        return _replay(stored, sent, status)
+    sent = IdempotencyKey(user_id=g.user_id, key=key, fingerprint=fingerprint)
+    if replay := _replay(sent, status):
+        return replay
+    g.idempotency_key = sent
     try:
         return call()
     except (sa.exc.IntegrityError, HTTPException):
         # A faster request with the same key may have created what this one was refused for.
         db.session.rollback()
-        if stored := _find(sent):
-            return _replay(stored, sent, status)
+        if replay := _replay(sent, status):
+            return replay
         raise
 
 
 def save(body: Any, headers: Mapping[str, str]) -> None:
     """Store the response under the request's key, if it has one, within the transaction."""
-    if "idempotent_request" not in g:
+    if "idempotency_key" not in g:
         raise RuntimeError(f"{request.endpoint} is not declared idempotent")
     g.is_response_saved = True
-    sent: KeyedRequest | None = g.idempotent_request
+    sent: IdempotencyKey | None = g.idempotency_key
     if sent is None:
         return
     table = IdempotencyKey
     same_key = sa.and_(table.user_id == sent.user_id, table.key == sent.key)
     db.session.execute(sa.delete(table).where(same_key, table.created_at <= _expiry()))
-    values = {
-        "user_id": sent.user_id,
-        "key": sent.key,
-        "fingerprint": sent.fingerprint,
-        "body": to_json(body).decode(),
-        "headers": dict(headers),
-    }
+    sent.body, sent.headers = to_json(body).decode(), dict(headers)
+    db.session.add(sent)
     try:
-        db.session.execute(sa.insert(table).values(values))
+        db.session.flush()
     except sa.exc.OperationalError as error:
         if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise
@@ -99,20 +89,16 @@ def save(body: Any, headers: Mapping[str, str]) -> None:
     purge_expired()
 
 
-def _find(sent: KeyedRequest) -> IdempotencyKey | None:
+def _replay(sent: IdempotencyKey, status: int) -> Response | None:
     begin(writes=False)
     stored = db.session.get(IdempotencyKey, (sent.user_id, sent.key))
     db.session.commit()
-    return stored if stored and stored.created_at > _expiry() else None
-
-
-def _replay(stored: IdempotencyKey, sent: KeyedRequest, status: int) -> Response:
+    if stored is None or stored.created_at <= _expiry():
+        return None
     if stored.fingerprint != sent.fingerprint:
-        detail = "Was used for another request; use a new one."
-        raise InvalidInput([{"detail": detail, "header": NAME}])
-    return current_app.response_class(
-        stored.body, status, stored.headers, content_type="application/json"
-    )
+        raise InvalidInput([input_error(REUSED, header=NAME)])
+    headers = stored.headers | {REPLAYED: "true"}
+    return current_app.response_class(stored.body, status, headers, content_type="application/json")
 
 
 def _expiry() -> datetime:

@@ -5,7 +5,6 @@ the request id) is added here, once.
 """
 
 import inspect
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,13 +21,15 @@ from werkzeug.exceptions import (
 
 from posting import config
 from posting.config import max_form_bytes
-from posting.db.types import ID_PATTERN, ID_RULE
+from posting.db.types import ID_PATTERN
 from posting.http import errors, idempotency, request_body
 from posting.http.csrf import CrossSiteWrite
 from posting.http.endpoint import Blueprint, DocumentedError, Endpoint
 from posting.http.etags import ChangedSince
 from posting.http.proxy import OtherHost
+from posting.http.urls import url_template
 from posting.schemas.fields import EXAMPLE_ID, File, NewPassword
+from posting.schemas.messages import MALFORMED_ID, UNKNOWN
 
 EXTENSION = "posting.openapi"
 DESCRIPTION = """\
@@ -46,92 +47,77 @@ Accounts, posts, comments and images of a community, as JSON with cookie session
 * Timestamps are RFC 3339 in UTC with milliseconds.
 """
 EXAMPLE_REQUEST_ID = "8kQ0nTz3HsbXa1"
-HEADERS: dict[str, dict[str, Any]] = {
-    "X-Request-ID": {
-        "description": "The request's id in the log; a well-formed one that was sent is kept.",
-        "required": True,
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
-    },
-    "ETag": {
-        "description": "The entity tag (RFC 9110).",
-        "required": True,
-        "schema": {"type": "string", "examples": ['"1-5f2c9d7a41e0b388"']},
-    },
-    "Cache-Control": {
-        "description": "Who may store the response.",
-        "required": True,
-        "schema": {"type": "string", "examples": ["public, max-age=0, must-revalidate"]},
-    },
-    "Location": {
-        "description": "The URL of what was created.",
-        "required": True,
-        "schema": {"type": "string", "format": "uri-reference"},
-    },
-    "Link": {
-        "description": "The next page (RFC 8288); absent on the last one.",
-        "schema": {
-            "type": "string",
-            "examples": [
-                "<https://example.org/posts?cursor=list_posts.1795253400125."
-                f'{EXAMPLE_ID}>; rel="next"'
-            ],
-        },
-    },
-    "Set-Cookie": {
-        "description": "The session cookie.",
-        "schema": {"type": "string", "examples": ["session=…; HttpOnly; Path=/; SameSite=Lax"]},
-    },
-    "WWW-Authenticate": {
-        "description": "How to authenticate.",
-        "required": True,
-        "schema": {"type": "string", "const": "Cookie"},
-    },
-    "RateLimit": {
-        "description": "The hits left of each limit, and the seconds until its window ends "
+
+
+def _header(description: str, *, required: bool = True, **schema: Any) -> dict[str, Any]:
+    """Return the description of a header, which is text unless `schema` says otherwise."""
+    header = {"description": description, "schema": {"type": "string"} | schema}
+    return header | {"required": True} if required else header
+
+
+HEADERS = {
+    "X-Request-ID": _header(
+        "The request's id in the log; a well-formed one that was sent is kept.",
+        pattern="^[A-Za-z0-9._-]{1,64}$",
+    ),
+    "ETag": _header("The entity tag (RFC 9110).", examples=['"1-5f2c9d7a41e0b388"']),
+    "Cache-Control": _header(
+        "Who may store the response.", examples=["public, max-age=0, must-revalidate"]
+    ),
+    "Location": _header("The URL of what was created.", format="uri-reference"),
+    "Link": _header(
+        "The next page (RFC 8288); absent on the last one.",
+        required=False,
+        examples=[
+            f'<https://example.org/posts?cursor=list_posts.1795253400125.{EXAMPLE_ID}>; rel="next"'
+        ],
+    ),
+    idempotency.REPLAYED: _header(
+        "Sent with a response that was stored for the `Idempotency-Key`.",
+        required=False,
+        const="true",
+    ),
+    "Set-Cookie": _header(
+        "The session cookie.",
+        required=False,
+        examples=["session=…; HttpOnly; Path=/; SameSite=Lax"],
+    ),
+    "WWW-Authenticate": _header("How to authenticate.", const="Cookie"),
+    "RateLimit": _header(
+        "The hits left of each limit, and the seconds until its window ends "
         "(draft-ietf-httpapi-ratelimit-headers-10); absent where nothing is limited.",
-        "schema": {"type": "string", "examples": ['"posts";r=299;t=3600']},
-    },
-    "RateLimit-Policy": {
-        "description": "Each limit, and its window in seconds.",
-        "schema": {"type": "string", "examples": ['"posts";q=300;w=3600']},
-    },
-    "Retry-After": {
-        "description": "Seconds to wait.",
-        "required": True,
-        "schema": {"type": "integer", "minimum": 0},
-    },
+        required=False,
+        examples=['"posts";r=299;t=3600'],
+    ),
+    "RateLimit-Policy": _header(
+        "Each limit, and its window in seconds.", required=False, examples=['"posts";q=300;w=3600']
+    ),
+    "Retry-After": _header("Seconds to wait.", type="integer", minimum=0),
 }
-IF_NONE_MATCH = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "An ETag that the client has; 304 if it is still current.",
-    "schema": {"type": "string", "examples": ['"5f2c9d7a41e0b388"']},
-}
-IF_MATCH = {
-    "name": "If-Match",
-    "in": "header",
-    "description": "The ETag that the client has read; if it is stale, 412 and nothing changes.",
-    "required": False,
-    "schema": {"type": "string", "examples": ['"1-5f2c9d7a41e0b388"']},
-}
-IDEMPOTENCY_KEY = {
-    "name": idempotency.NAME,
-    "in": "header",
-    "description": "Any text of the client's choice. Within 24 hours, the same request with the "
-    "same key creates nothing and is answered like the first one.",
-    "required": False,
-    "schema": {
-        "type": "string",
-        "pattern": f"^{idempotency.PATTERN}$",
-        "examples": ["8e03978e-40d5-43dd-bc93-6894a57f9324"],
-    },
-}
+IF_NONE_MATCH = {"name": "If-None-Match", "in": "header"} | _header(
+    "An ETag that the client has; 304 if it is still current.",
+    required=False,
+    examples=['"5f2c9d7a41e0b388"'],
+)
+IF_MATCH = {"name": "If-Match", "in": "header"} | _header(
+    "The ETag that the client has read; if it is stale, 412 and nothing changes.",
+    required=False,
+    examples=['"1-5f2c9d7a41e0b388"'],
+)
+IDEMPOTENCY_KEY = {"name": idempotency.NAME, "in": "header"} | _header(
+    "Any text of the client's choice. Within 24 hours, the same request with the same key creates "
+    "nothing and is answered like the first one.",
+    required=False,
+    pattern=f"^{idempotency.PATTERN}$",
+    examples=["8e03978e-40d5-43dd-bc93-6894a57f9324"],
+)
 ID = {
     "name": "id",
     "in": "path",
     "required": True,
     "schema": {"type": "string", "pattern": ID_PATTERN, "examples": [EXAMPLE_ID]},
 }
+EVERY_RESPONSE = ["X-Request-ID", "Cache-Control"]
 RATE_HEADERS = ["RateLimit", "RateLimit-Policy"]
 ERROR_HEADERS = {
     401: ["WWW-Authenticate"],
@@ -159,17 +145,26 @@ def _build(app: Flask) -> dict[str, Any]:
     cookie = {"type": "apiKey", "in": "cookie", "name": app.config["SESSION_COOKIE_NAME"]}
     spec.components.security_scheme("session", cookie | {"description": "Set by POST /signin."})
     for blueprint in app.blueprints.values():
-        if isinstance(blueprint, Blueprint):
+        if isinstance(blueprint, Blueprint) and _is_documented(app, blueprint):
             spec.tag({"name": blueprint.name, "description": blueprint.description})
     for rule in app.url_map.iter_rules():
         endpoint = app.view_functions[rule.endpoint]
         if isinstance(endpoint, Endpoint) and endpoint.documented:
             operation = _operation(spec, endpoint, app.config)
             operation["tags"] = [rule.endpoint.partition(".")[0]]
-            path = re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule)
+            path = url_template(rule.rule)
             parameters = [ID] if "{id}" in path else []
             spec.path(path, operations={endpoint.method.lower(): operation}, parameters=parameters)
     return spec.to_dict()
+
+
+def _is_documented(app: Flask, blueprint: Blueprint) -> bool:
+    """Return whether an endpoint of a blueprint is in the document."""
+    return any(
+        isinstance(view, Endpoint) and view.documented
+        for name, view in app.view_functions.items()
+        if name.startswith(f"{blueprint.name}.")
+    )
 
 
 def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,8 +196,9 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
             "description": f"At most {largest:,} bytes.",
         }
     responses = _error_responses(spec, endpoint, settings)
-    headers = [*endpoint.headers, "X-Request-ID", "Cache-Control"]
+    headers = [*endpoint.headers, *EVERY_RESPONSE]
     headers += ["ETag"] if is_read else []
+    headers += [idempotency.REPLAYED] if endpoint.idempotent else []
     headers += RATE_HEADERS if "429" in responses else []
     success: dict[str, Any] = {
         "description": endpoint.description or errors.title(endpoint.status),
@@ -213,7 +209,7 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
     if is_read:
         responses["304"] = {
             "description": "The client has the current response already",
-            "headers": {name: name for name in ("X-Request-ID", "Cache-Control", "ETag")},
+            "headers": {name: name for name in (*EVERY_RESPONSE, "ETag")},
         }
     operation["responses"] = {str(endpoint.status): success} | responses
     return operation
@@ -251,7 +247,7 @@ def _error_responses(
         if error is None or error.code is None or str(error.code) in responses:
             continue
         example = errors.describe(error, error.code, EXAMPLE_REQUEST_ID)
-        headers = ["X-Request-ID", *ERROR_HEADERS.get(error.code, ())]
+        headers = [*EVERY_RESPONSE, *ERROR_HEADERS.get(error.code, ())]
         response = {
             "description": errors.title(error.code),
             "content": {errors.MEDIA_TYPE: {"schema": errors.Problem, "example": example}},
@@ -270,10 +266,12 @@ def _invalid_input(endpoint: Endpoint) -> errors.InvalidInput:
     """Return the error for the id "x", and {} as body or "page" as a name in the query."""
     invalid: errors.Errors = []
     if ":id>" in endpoint.rule:
-        invalid.append({"detail": ID_RULE, "parameter": "id"})
+        invalid.append(errors.input_error(MALFORMED_ID, parameter="id"))
     if schema := endpoint.body or endpoint.form:
         invalid += errors.body_errors(schema.validate({}))
-    return errors.InvalidInput(invalid or [{"detail": errors.UNKNOWN, "parameter": "page"}])
+    if not invalid and endpoint.query:
+        invalid += errors.parameter_errors(endpoint.query.validate({"page": "1"}))
+    return errors.InvalidInput(invalid or [errors.input_error(UNKNOWN, parameter="page")])
 
 
 def _body_errors(endpoint: Endpoint) -> list[DocumentedError]:

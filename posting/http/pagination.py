@@ -4,10 +4,11 @@ A cursor is not signed: it only says where in a public list to go on.
 """
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import accumulate
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -15,38 +16,61 @@ import sqlalchemy as sa
 from flask import request
 
 from posting.db.engine import fetch_all
+from posting.db.queries import Item, to_items
 from posting.db.types import ID_LENGTH, UtcDateTime
-from posting.http.errors import InvalidInput
+from posting.http.errors import InvalidInput, input_error
 from posting.http.urls import base_url
+from posting.schemas.messages import Message
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NOT_A_CURSOR = Message("malformed", "Not a cursor of this list.")
 MILLISECOND = timedelta(milliseconds=1)
 # The list's name, the row's timestamp in milliseconds (negative before 1970) and its id.
 CURSOR = re.compile(rf"([\w-]+)\.(-?[0-9]{{1,15}})\.([A-Za-z0-9_-]{{{ID_LENGTH}}})", re.ASCII)
 
 
+@dataclass(frozen=True)
+class Page:
+    """A page of a list, and the cursor of the next page if there is one."""
+
+    items: list[Item]
+    next_cursor: str | None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that names the next page, by an absolute URL."""
+        if self.next_cursor is None:
+            return {}
+        arguments = urlencode(dict(request.args) | {"cursor": self.next_cursor})
+        return {"Link": f'<{base_url()}{quote(request.path)}?{arguments}>; rel="next"'}
+
+
 def paginate(
     statement: sa.Select[*tuple[Any, ...]],
-    to_item: Callable[[Any], Any],
     query: dict[str, Any],
     *,
+    name: str,
     newest_first: bool,
-) -> tuple[list[Any], dict[str, str]]:
-    """Return a page of a list as items, and the Link header to the next page if there is one.
+    max_length: int | None = None,
+) -> Page:
+    """Return a page of the list of posts or comments whose cursors contain `name`.
 
     `statement` is built once and takes its parameters from the query. An index must cover its
-    columns `created_at` and `id`, which are the order. Error: 422 for a cursor of another list.
+    columns `created_at` and `id`, which are the order. With `max_length`, the page ends early if
+    its `content` has more characters. Error: 422 for a cursor of another list.
     """
     limit, values = query["limit"], {**query, "limit": query["limit"] + 1}
     if has_cursor := "cursor" in query:
-        values["after_time"], values["after_id"] = _read_cursor(query["cursor"])
+        values["after_time"], values["after_id"] = _read_cursor(query["cursor"], name)
     rows = fetch_all(_page(statement, newest_first=newest_first, has_cursor=has_cursor), **values)
+    if max_length is not None:
+        lengths = accumulate(len(row.content or "") for row in rows[:limit])
+        limit = max(1, sum(length <= max_length for length in lengths))
     if len(rows) <= limit:
-        return [to_item(row) for row in rows], {}
+        return Page(to_items(rows), None)
     last = rows[limit - 1]
-    arguments = dict(request.args) | {"cursor": _make_cursor(last.created_at, last.id)}
-    url = f"{base_url()}{quote(request.path)}?{urlencode(arguments)}"
-    return [to_item(row) for row in rows[:limit]], {"Link": f'<{url}>; rel="next"'}
+    milliseconds = (datetime.fromisoformat(last.created_at) - EPOCH) // MILLISECOND
+    return Page(to_items(rows[:limit]), f"{name}.{milliseconds}.{last.id}")
 
 
 @cache
@@ -65,20 +89,9 @@ def _page(
     return statement.limit(sa.bindparam("limit", type_=sa.Integer()))
 
 
-def _list_name() -> str:
-    """Return the name of the requested list: the id in its path, or its endpoint's name."""
-    path = request.view_args or {}
-    return str(path.get("id") or request.endpoint).rpartition(".")[2]
-
-
-def _make_cursor(timestamp: str, id: str) -> str:
-    milliseconds = (datetime.fromisoformat(timestamp) - EPOCH) // MILLISECOND
-    return f"{_list_name()}.{milliseconds}.{id}"
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, str]:
+def _read_cursor(cursor: str, name: str) -> tuple[datetime, str]:
     match = CURSOR.fullmatch(cursor)
-    if match and match[1] == _list_name():
+    if match and match[1] == name:
         with suppress(OverflowError):  # not a date in the years 1 to 9999
             return EPOCH + int(match[2]) * MILLISECOND, match[3]
-    raise InvalidInput([{"detail": "Not a cursor of this list.", "parameter": "cursor"}])
+    raise InvalidInput([input_error(NOT_A_CURSOR, parameter="cursor")])

@@ -11,6 +11,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class OtherHost(BadRequest):
+    error_code = "other_host"
     description = "This host is not served here."
 
 

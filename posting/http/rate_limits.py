@@ -38,7 +38,7 @@ class Counts(Enum):
 
     SUCCESSES = "counted in the view's transaction"
     ATTEMPTS = "counted and committed before the view"
-    FAILURES = "counted by `posting.auth.passwords`, which refunds the hit on success"
+    FAILURES = "counted by the view, which refunds the hit of a success"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Window:
         g.setdefault("rate_limits", {})[name] = policy, state
 
 
-def check(limit: Limit) -> None:
+def refuse_if_exhausted(limit: Limit) -> None:
     """Raise 429 if the subject has no hits left. This counts nothing."""
     if new := _new_window(limit, limit.subject()):
         window = _open_window(new)

@@ -21,7 +21,7 @@ from posting.db.engine import sqlite_file
 from posting.http import access_log, etags, headers
 
 MAX_BYTES = 8 * 2**20  # of all entries
-MAX_BODY = 256 * 2**10
+MAX_BODY = MAX_BYTES // 4
 OVERHEAD = 4096  # bytes per entry besides its body, estimated high
 EXTENSION = LOOKUP = "posting.response_cache"
 

@@ -1,5 +1,7 @@
 """Absolute URLs, under the public URL where one is set."""
 
+import re
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +18,12 @@ def base_url() -> str:
     if public_url := current_app.config["PUBLIC_URL"]:
         return str(public_url)
     return f"{request.scheme}://{request.host}{quote(request.script_root)}"
+
+
+@cache
+def url_template(rule: str) -> str:
+    """Return a route's path with its parameters in braces, such as `/posts/{id}`."""
+    return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule)
 
 
 def with_url(endpoint: str, item: dict[str, Any]) -> dict[str, Any]:

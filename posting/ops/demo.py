@@ -1,10 +1,9 @@
 """Generate users, posts, comments and images."""
 
-import itertools
 import random
 from collections import deque
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
@@ -19,78 +18,48 @@ from posting.db.types import new_id, now, truncate_to_milliseconds
 
 PASSWORD = "a demo of posting"  # noqa: S105 - public: `flask demo` prints it
 BATCH_ROWS = 1000
-MILLISECOND = timedelta(milliseconds=1)
 
 Row = dict[str, Any]
-Rows = list[Row]
 
 FIRST_NAMES = (
-    "Ada Alan Barbara Bjarne Carol Dennis Donald Edsger Frances Grace Guido Hedy Ivan Jean Joan "
-    "John Karen Katherine Ken Leslie Linus Lynn Margaret Mary Niklaus Radia Shafi Sophie Tim Tony"
-).split()
+    "Ada Alan Barbara Dennis Edsger Frances Grace Guido Hedy Linus Radia Sophie Tim".split()
+)
 LAST_NAMES = (
-    "Abbott Baker Castell Dijkhof Ekman Farrow Gallo Hartmann Ibsen Jansen Keller Lindqvist "
-    "Moreau Novak Okafor Petrov Quint Rossi Sato Thorsen Urban Varga Weber Xu Yilmaz Zeman"
-).split()
+    "Abbott Baker Castell Ekman Gallo Ibsen Keller Moreau Novak Okafor Rossi Sato Xu".split()
+)
 THINGS = (
-    "the community garden,the old bridge,our bread oven,the repair café,the night bus,the choir,"
-    "the chess club,the tool library,the swimming pond,the school roof,the market square,"
-    "the bicycle path,the reading circle,the film evening,the allotments,the harbour"
+    "the community garden,our bread oven,the repair café,the night bus,the choir,the chess club,"
+    "the tool library,the swimming pond,the market square"
 ).split(",")
 TITLES = (
     "What should become of {}?|News about {}|Who can help with {}?|A thank-you for {}|"
-    "Three ideas for {}|How I came to love {}|Minutes: {}|Photographs of {} wanted|"
-    "Next Saturday: {}|A question about {}"
+    "Three ideas for {}|How I came to love {}|Photographs of {} wanted|A question about {}"
 ).split("|")
-OPENINGS = (
-    "Last week I walked past {} and stopped for a while.|Many of you have asked me about {}.|"
-    "It is time that we talk about {} again.|I have been thinking about {} since the spring.|"
-    "Some good news first: {} will stay open.|This is a short report on {}."
-).split("|")
+OPENINGS = "Many of you have asked me about {}.|It is time that we talk about {} again.".split("|")
 MIDDLES = (
     "The last time we met, twelve people came, and half of them brought a friend.|"
     "It needs a little money and a lot of patience.|The *council* has promised to answer by May.|"
-    "My neighbour knows somebody who built one with their own hands.|"
     "We tried it for a month, and it went better than anybody thought.|"
-    "There is a list in the library where you can put your name.|"
-    "In winter it is harder, but not impossible.|I have put the figures together below.|"
     "You need not be an expert: two free hours and a pair of gloves will do.|"
-    "Those who were there last year know how good the soup was.|"
     "If it rains, we meet under the roof of the market hall.|"
     "What worries me is who will look after it when the summer is over."
 ).split("|")
-CLOSINGS = (
-    "What do you think?|Write to me or just come along.|All hands are welcome.|"
-    "More about this next week.|Who is in?|Thank you all."
-).split("|")
-
-REMARKS = (
-    "Count me in!|I was there, and it was better than it sounds.|Has anybody asked the neighbours?|"
-    "What does it cost?|My sister would like to help too.|Can we do it on a *Sunday*?|"
-    "Thank you for writing this down.|I am not sure that this is wise.|Where do I find the list?"
-).split("|")
-REPLIES = (
-    "That is what I thought.|Not as far as I know.|Ask at the library.|On the contrary!|"
-    "Me too.|Then we are two already.|See you there.|I shall bring the soup.|Why not?"
-).split("|")
+CLOSINGS = "What do you think?|Write to me or just come along.|All hands are welcome.".split("|")
+COMMENTS = "Count me in!|What does it cost?|Can we do it on a *Sunday*?|Me too.|Why not?".split("|")
 WIDTH, HEIGHT = 480, 320
-SKIES = {"at noon": "skyblue", "at dusk": "lightsalmon", "in the fog": "lightgray"}
+SKIES = ("skyblue", "lightsalmon", "lightgray")
 
 
-def add_users(count: int) -> Rows:
+def add_users(count: int) -> list[Row]:
     """Add `count` users with the same password, and return their rows."""
     taken = set(db.session.scalars(sa.select(sa.func.lower(User.username))))
-    password_hash = hash_password(PASSWORD)
-    joined = now() - timedelta(days=730)
-    rows: Rows = []
-    numbers = itertools.count(1)
-    while len(rows) < count:
+    password_hash, joined = hash_password(PASSWORD), now() - timedelta(days=730)
+    rows = []
+    for _ in range(count):
         first, last = random.choice(FIRST_NAMES), random.choice(LAST_NAMES)
-        username = f"{first}-{last}".lower()
-        if username in taken:
-            username += f"-{next(numbers)}"
-        if username in taken:
-            continue
+        username = name = f"{first}-{last}".lower()
+        while username in taken:
+            username = f"{name}-{random.randrange(1_000_000)}"
         taken.add(username)
         rows.append(
             {
@@ -102,8 +71,7 @@ def add_users(count: int) -> Rows:
                 "created_at": joined,
             }
         )
-    for start in range(0, count, BATCH_ROWS):
-        db.session.execute(sa.insert(User), rows[start : start + BATCH_ROWS])
+    db.session.execute(sa.insert(User), rows)
     db.session.commit()
     return rows
 
@@ -114,18 +82,31 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
     Yield the number of posts in each batch once it is committed.
     """
     start, step = now() - timedelta(days=729), timedelta(days=729) / posts
-    comment_counts, image_counts = _spread_randomly(comments, posts), _spread_evenly(images, posts)
     # In an order that satisfies the foreign keys.
-    batch: dict[type[Base], Rows] = {Post: [], Comment: [], Image: [], ImageData: []}
+    batch: dict[type[Base], list[Row]] = {Post: [], Comment: [], Image: [], ImageData: []}
     for number in range(posts):
-        created_at = truncate_to_milliseconds(start + step * number)
-        post = _post(random.choice(author_ids), created_at)
-        replies = list(_comments(post, next(comment_counts), author_ids))
-        batch[Post].append(post | {"comment_count": len(replies)})
-        batch[Comment] += replies
-        for image, data in _images(post, next(image_counts)):
+        # Most posts get few comments, some get many, and the last one gets the rest.
+        share = round(random.expovariate(1) * comments / (posts - number))
+        comment_count = min(share, comments) if number < posts - 1 else comments
+        comments -= comment_count
+        thing = random.choice(THINGS)
+        paragraphs = [" ".join(random.sample(MIDDLES, random.randint(2, 5))) for _ in range(4)]
+        opening, closing = random.choice(OPENINGS).format(thing), random.choice(CLOSINGS)
+        post = {
+            "id": new_id(),
+            "author_id": random.choice(author_ids),
+            "title": random.choice(TITLES).format(thing),
+            "content": "\n\n".join([opening, *paragraphs, closing]),
+            "comment_count": comment_count,
+            "created_at": truncate_to_milliseconds(start + step * number),
+        }
+        batch[Post].append(post)
+        batch[Comment] += _comments(post, author_ids)
+        # Images are spread evenly, as a post may have only a few.
+        for _ in range(number * images // posts, (number + 1) * images // posts):
+            image, data = _image(post)
             batch[Image].append(image)
-            batch[ImageData].append({"image_id": image["id"], "data": data})
+            batch[ImageData].append(data)
         if number == posts - 1 or sum(map(len, batch.values())) >= BATCH_ROWS:
             for model, rows in batch.items():
                 if rows:
@@ -136,82 +117,44 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
                 rows.clear()
 
 
-def _spread_randomly(total: int, parts: int) -> Iterator[int]:
-    """Yield the shares of a total: most are small, a few are large."""
-    for left in range(parts, 1, -1):
-        share = min(total, round(random.expovariate(left / total))) if total else 0
-        yield share
-        total -= share
-    yield total
-
-
-def _spread_evenly(total: int, parts: int) -> Iterator[int]:
-    return ((number + 1) * total // parts - number * total // parts for number in range(parts))
-
-
-def _post(author_id: str, created_at: datetime) -> Row:
-    thing = random.choice(THINGS)
-    paragraphs = [" ".join(random.sample(MIDDLES, random.randint(2, 5))) for _ in range(4)]
-    opening, closing = random.choice(OPENINGS).format(thing), random.choice(CLOSINGS)
-    return {
-        "id": new_id(),
-        "author_id": author_id,
-        "title": random.choice(TITLES).format(thing),
-        "content": "\n\n".join([opening, *paragraphs, closing]),
-        "version": 1,
-        "created_at": created_at,
-        "updated_at": created_at,
-    }
-
-
-def _comments(post: Row, count: int, author_ids: list[str]) -> Iterator[Row]:
+def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:
     """Yield comments and replies, at most four hours apart and none in the future."""
     recent: deque[str] = deque(maxlen=5)
     created_at = post["created_at"]
-    max_gap = min(timedelta(hours=4), (now() - created_at) / (count + 1))
-    for _ in range(count):
-        gap = max(MILLISECOND, max_gap * random.random())
+    max_gap = min(timedelta(hours=4), (now() - created_at) / (post["comment_count"] + 1))
+    for _ in range(post["comment_count"]):
+        gap = max(timedelta(milliseconds=1), max_gap * random.random())
         created_at = truncate_to_milliseconds(created_at + gap)
-        parent_id = random.choice([None, *recent])
-        row = {
+        comment = {
             "id": new_id(),
             "post_id": post["id"],
-            "parent_id": parent_id,
+            "parent_id": random.choice([None, *recent]),
             "author_id": random.choice(author_ids),
-            "content": random.choice(REPLIES if parent_id else REMARKS),
-            "version": 1,
+            "content": random.choice(COMMENTS),
             "created_at": created_at,
-            "updated_at": created_at,
         }
-        recent.append(row["id"])
-        yield row
+        recent.append(comment["id"])
+        yield comment
 
 
-def _images(post: Row, count: int) -> Iterator[tuple[Row, bytes]]:
-    for number in range(count):
-        weather = random.choice(list(SKIES))
-        data = _draw_hills(SKIES[weather])
-        image = {
-            "id": new_id(),
-            "post_id": post["id"],
-            "media_type": "image/png",
-            "width": WIDTH,
-            "height": HEIGHT,
-            "size": len(data),
-            "alt": f"Hills {weather}",
-            "created_at": post["created_at"] + number * MILLISECOND,
-        }
-        yield image, data
-
-
-def _draw_hills(sky: str) -> bytes:
-    """Return a PNG of hills in front of a sky."""
-    picture = PIL.Image.new("RGB", (WIDTH, HEIGHT), sky)
+def _image(post: Row) -> tuple[Row, Row]:
+    """Return the rows of an image and its bytes: a PNG of hills in front of a sky."""
+    picture = PIL.Image.new("RGB", (WIDTH, HEIGHT), random.choice(SKIES))
     draw = ImageDraw.Draw(picture)
-    draw.circle((random.randrange(WIDTH), HEIGHT // 4), HEIGHT // 10, "lightyellow")
     for green in ("darkseagreen", "seagreen", "darkgreen"):
         left, right = (random.randrange(HEIGHT // 3, HEIGHT) for _ in range(2))
         draw.polygon([(0, left), (WIDTH, right), (WIDTH, HEIGHT), (0, HEIGHT)], green)
     out = BytesIO()
     picture.save(out, "PNG")
-    return out.getvalue()
+    data = {"image_id": new_id(), "data": out.getvalue()}
+    image = {
+        "id": data["image_id"],
+        "post_id": post["id"],
+        "media_type": "image/png",
+        "width": WIDTH,
+        "height": HEIGHT,
+        "size": len(out.getvalue()),
+        "alt": "Hills",
+        "created_at": post["created_at"],
+    }
+    return image, data

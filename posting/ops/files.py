@@ -1,4 +1,4 @@
-"""Write files atomically: complete and on disk before they get their name."""
+"""The files that commands write, and errors of files and databases."""
 
 import os
 import secrets
@@ -6,21 +6,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
+import sqlalchemy as sa
+from click import ClickException
+from pysqlite3 import dbapi2 as sqlite
+
+from posting.db.engine import error_reason
 
 
-class TargetExistsError(click.ClickException):
-    """The file to write already exists; the message says how to continue."""
+@contextmanager
+def command_errors(failure: str) -> Iterator[None]:
+    """Raise errors of files and databases as ClickException.
+
+    `failure` says what could not be done with the file; the reason is added to it.
+    """
+    try:
+        yield
+    except (OSError, sqlite.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ClickException(f"{failure} ({reason}).") from None
+    except sa.exc.SQLAlchemyError as error:
+        fix = "Check that it is running, that its disk has space and that nothing else writes."
+        passing = isinstance(error, sa.exc.OperationalError)  # others come from damaged data
+        if isinstance(error, sa.exc.DatabaseError) and not passing:
+            fix = "Run: flask doctor"
+        raise ClickException(f"The database failed ({error_reason(error)}). {fix}") from None
 
 
 @contextmanager
 def atomic_write(file: Path, *, replace: bool, sidecars: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yield a new file, private to its owner, that is renamed to `file` when the block succeeds.
 
-    A link is followed. `sidecars` are the suffixes of files that may stand beside `file` and belong
-    to it: they are deleted when it is replaced.
+    So `file` is complete and on disk as soon as it exists. A link is followed. `sidecars` are the
+    suffixes of files that may stand beside `file` and belong to it: they are deleted when it is
+    replaced.
 
-    Raise OSError, or TargetExistsError if `file` or a sidecar exists and `replace` is false, or is
+    Raise OSError, or ClickException if `file` or a sidecar exists and `replace` is false, or is
     not a regular file. After an error everything is as it was.
     """
     target = Path(os.path.realpath(file))
@@ -40,7 +60,6 @@ def atomic_write(file: Path, *, replace: bool, sidecars: tuple[str, ...] = ()) -
             try:
                 os.link(draft, target)  # a rename would overwrite a file created in the meantime
             except FileExistsError:
-                _check_target(target, replace)
                 raise
             except OSError:  # some file systems, such as FAT, have no hard links
                 draft.replace(target)
@@ -51,12 +70,10 @@ def atomic_write(file: Path, *, replace: bool, sidecars: tuple[str, ...] = ()) -
 
 
 def _check_target(path: Path, replace: bool) -> None:
-    if not os.path.lexists(path):
-        return
-    if not path.is_file():
-        raise TargetExistsError(f"{path} is not a regular file. Choose another name.")
-    if not replace:
-        raise TargetExistsError(f"{path} already exists. Choose another name, or add --force.")
+    if os.path.lexists(path) and not path.is_file():
+        raise ClickException(f"{path} is not a regular file. Choose another name.")
+    if path.exists() and not replace:
+        raise ClickException(f"{path} already exists. Choose another name, or add --force.")
 
 
 def _sync(path: Path) -> None:

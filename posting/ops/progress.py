@@ -27,10 +27,9 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     def advance(count: int) -> None:
         nonlocal done, shown, shown_at
         done += count
-        if (done - shown) * 10 >= total and monotonic() - shown_at >= SECONDS_BETWEEN_LINES:
+        is_due = (done - shown) * 10 >= total and monotonic() - shown_at >= SECONDS_BETWEEN_LINES
+        if is_due or done == total:
             click.echo(f"{label}: {done:,} of {total:,}", err=True)
             shown, shown_at = done, monotonic()
 
     yield advance
-    if done != shown:
-        click.echo(f"{label}: {done:,} of {total:,}", err=True)

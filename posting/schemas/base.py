@@ -1,9 +1,9 @@
 """Base classes of schemas, and the schemas that several resources share."""
 
 from marshmallow import EXCLUDE, RAISE, Schema, fields
-from marshmallow.validate import Length, Range
 
-from posting.schemas.fields import Digits, Identifier, described
+from posting.schemas.fields import Digits, Identifier, Length, Parameter, Range, described
+from posting.schemas.messages import UNKNOWN, Message
 
 
 class Input(Schema):
@@ -12,9 +12,14 @@ class Input(Schema):
     class Meta:
         unknown = RAISE
 
+    error_messages = {  # noqa: RUF012 - as marshmallow types it
+        "type": Message("wrong_type", "Invalid input type."),
+        "unknown": UNKNOWN,
+    }
+
 
 class Output(Schema):
-    """A response, which always has all of its fields.
+    """A response, which always has all of its fields but the optional ones.
 
     It documents a response and is what tests hold responses to. The queries of `posting.db.queries`
     return data as it is sent, since dumping each row again would take longer than reading it.
@@ -23,8 +28,10 @@ class Output(Schema):
     class Meta:
         unknown = EXCLUDE  # later versions may add fields
 
+    optional: tuple[str, ...] = ()  # fields that are present only on request
+
     def on_bind_field(self, field_name: str, field_obj: fields.Field[object]) -> None:
-        field_obj.required = True
+        field_obj.required = field_name not in self.optional
 
 
 class Author(Output):
@@ -54,7 +61,7 @@ class PageQuery(Input):
     """A page of a list."""
 
     limit = page_size(20)
-    cursor = fields.String(
+    cursor = Parameter(
         validate=Length(max=512),
         metadata={"description": "Where the page begins, from the Link header of the page before."},
     )

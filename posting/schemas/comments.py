@@ -1,12 +1,14 @@
 """Comments on posts."""
 
 from marshmallow import fields
-from marshmallow.validate import Length
 
 from posting.schemas.base import Input, Output, PageQuery, author, page_size
 from posting.schemas.fields import (
     NOT_BLANK_PATTERN,
     Identifier,
+    Length,
+    OneOf,
+    Parameter,
     String,
     Timestamp,
     described,
@@ -18,6 +20,16 @@ class CommentsQuery(PageQuery):
     """A page of comments."""
 
     limit = page_size(50)
+
+
+class CommentsOnPostQuery(CommentsQuery):
+    """A page of comments on a post."""
+
+    order = Parameter(
+        load_default="oldest",
+        validate=OneOf(["oldest", "newest"]),
+        metadata=described("newest", "Which comments come first."),
+    )
 
 
 class CommentChange(Input):

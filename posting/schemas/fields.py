@@ -1,16 +1,18 @@
 """Marshmallow fields and validators."""
 
 import re
+from collections.abc import Sized
 from functools import cache
 from importlib.metadata import distribution
 from runpy import run_path
 from typing import Any
 
 from flask import current_app
-from marshmallow import ValidationError, fields
-from marshmallow.validate import Length, Regexp
+from marshmallow import ValidationError, fields, validate
+from marshmallow.validate import Regexp
 
-from posting.db.types import ID_PATTERN, ID_RULE
+from posting.db.types import ID_PATTERN
+from posting.schemas.messages import MALFORMED_ID, REQUIRED, Message
 
 EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
@@ -26,9 +28,11 @@ _IN_LINE = (
 )
 NOT_BLANK_PATTERN = rf"^[^\x00]*{_VISIBLE}[^\x00]*$"
 ONE_LINE_PATTERN = rf"^{_IN_LINE}*{_VISIBLE}{_IN_LINE}*$"
+LINE_OR_EMPTY_PATTERN = rf"^(?:{_IN_LINE}*{_VISIBLE}{_IN_LINE}*)?$"
 _has_visible = re.compile(_VISIBLE).search
 _has_line_break = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]").search  # as str.splitlines
-USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{2,31}$"
+# Escaped, since in HTML a pattern is a regular expression with the flag v.
+USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_\-]{2,31}$"
 RESERVED_USERNAMES = frozenset(
     "admin administrator anonymous api deleted everyone guest help info me mod moderator nobody "
     "null operator posting root security staff support system undefined webmaster".split()
@@ -40,11 +44,67 @@ def described(example: Any, text: str | None = None) -> dict[str, Any]:
     return {"examples": [example]} | ({"description": text} if text else {})
 
 
-class String(fields.String):
+class Length(validate.Length):
+    """A number of characters."""
+
+    message_min = "Must have at least {min:,} characters."
+    message_max = "Must have at most {max:,} characters."
+    message_all = "Must have {min:,} to {max:,} characters."
+
+    def _format_error(self, value: Sized, message: str) -> str:
+        code = "too_short" if len(value) < (self.min or 0) else "too_long"
+        return Message(code, super()._format_error(value, message))
+
+
+class Range(validate.Range):
+    """A range of numbers."""
+
+    message_all = Message("out_of_range", validate.Range.message_all)
+
+
+class OneOf(validate.OneOf):
+    """A choice of values."""
+
+    default_message = Message("not_a_choice", validate.OneOf.default_message)
+
+
+class InputField(fields.Field[Any]):
+    """A field of an input, whose errors have codes."""
+
+    default_error_messages = {  # noqa: RUF012 - as marshmallow types it
+        "required": REQUIRED,
+        "null": Message("null", "Field may not be null."),
+    }
+
+
+class Parameter(InputField, fields.String):
+    """Text in a query."""
+
+
+class Words(Parameter):
+    """Some of several words, separated by commas."""
+
+    def __init__(self, *words: str, **kwargs: Any) -> None:
+        self._words = words
+        word = "|".join(words)
+        kwargs["metadata"] = {"pattern": f"^({word})(,({word}))*$"} | kwargs.get("metadata", {})
+        super().__init__(**kwargs)
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        given = super()._deserialize(value, *args, **kwargs).split(",")
+        if not set(given) <= set(self._words):
+            text = f"Must be some of {', '.join(self._words)}, separated by commas."
+            raise ValidationError(Message("not_a_choice", text))
+        return frozenset(given)
+
+
+class String(InputField, fields.String):
     """Text that both databases can store: without U+0000 and lone surrogates.
 
     `pattern` documents a stricter rule, which validators check.
     """
+
+    default_error_messages = {"invalid": Message("wrong_type", "Not a valid string.")}  # noqa: RUF012 - as marshmallow types it
 
     def __init__(self, *, pattern: str = r"^[^\x00]*$", **kwargs: Any) -> None:
         kwargs["metadata"] = {"pattern": pattern} | kwargs.get("metadata", {})
@@ -55,9 +115,10 @@ class String(fields.String):
             raise self.make_error("invalid")
         text = str(super()._deserialize(value, attr, data, **kwargs))
         if "\x00" in text:
-            raise ValidationError("Must not contain U+0000.")
+            raise ValidationError(Message("unsupported_character", "Must not contain U+0000."))
         if not text.isascii() and re.search("[\ud800-\udfff]", text):
-            raise ValidationError("Must not contain lone surrogates.")
+            message = "Must not contain lone surrogates."
+            raise ValidationError(Message("unsupported_character", message))
         return text
 
 
@@ -66,24 +127,26 @@ class Identifier(String):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
-            validate=Regexp(ID_PATTERN.removesuffix("$") + r"\Z", error=ID_RULE),
+            validate=Regexp(ID_PATTERN.removesuffix("$") + r"\Z", error=MALFORMED_ID),
             pattern=ID_PATTERN,
             metadata=described(EXAMPLE_ID),
             **kwargs,
         )
 
 
-class File(fields.Raw):
+class File(InputField, fields.Raw):
     """A file in a form."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bytes:
         if not isinstance(value, bytes):
-            raise ValidationError("Must be a file.")
+            raise ValidationError(Message("wrong_type", "Must be a file."))
         return value
 
 
-class Digits(fields.Integer):
+class Digits(InputField, fields.Integer):
     """A whole number in ASCII digits; Python's `int` accepts 1_0 and digits of other scripts."""
+
+    default_error_messages = {"invalid": Message("wrong_type", "Not a valid integer.")}  # noqa: RUF012 - as marshmallow types it
 
     def _validated(self, value: Any) -> int:
         if not (isinstance(value, str) and value.isascii() and value.isdigit()):
@@ -101,17 +164,17 @@ class Timestamp(fields.AwareDateTime):
 def not_blank(value: str) -> None:
     """Refuse text of white space and zero-width characters only; `Length` refuses empty text."""
     if value and not _has_visible(value):
-        raise ValidationError("Must not be blank.")
+        raise ValidationError(Message("blank", "Must not be blank."))
 
 
 def one_line(value: str) -> None:
     if _has_line_break(value):
-        raise ValidationError("Must not contain line breaks.")
+        raise ValidationError(Message("line_break", "Must not contain line breaks."))
 
 
 def not_reserved(username: str) -> None:
     if username.lower() in RESERVED_USERNAMES:
-        raise ValidationError("This name is reserved.")
+        raise ValidationError(Message("reserved", "This name is reserved."))
 
 
 @cache
@@ -126,7 +189,8 @@ def common_passwords() -> str:
 
 def not_common(password: str) -> None:
     if f"\0{password.lower()}\0" in common_passwords():
-        raise ValidationError("This password is one of the most common ones.")
+        message = "This password is one of the most common ones."
+        raise ValidationError(Message("common_password", message))
 
 
 class NewPassword(String):
@@ -143,10 +207,8 @@ class NewPassword(String):
 def long_enough(password: str) -> None:
     least = current_app.config["PASSWORD_MIN"]
     if len(password) < least:
-        raise ValidationError(f"Must have at least {least} characters.")
+        raise ValidationError(Message("too_short", f"Must have at least {least} characters."))
 
 
-def refuse_own_name(password: str | None, username: str | None) -> None:
-    """Raise ValidationError for a password that is its user's name."""
-    if password and username and password.lower() == username.lower():
-        raise ValidationError("Must not be the username.", "password")
+def is_own_name(password: str, username: str) -> bool:
+    return password.lower() == username.lower()

@@ -1,10 +1,18 @@
 """Images of posts."""
 
 from marshmallow import fields
-from marshmallow.validate import Length, OneOf
 
 from posting.schemas.base import Input, Output
-from posting.schemas.fields import EXAMPLE_ID, File, Identifier, String, Timestamp, described
+from posting.schemas.fields import (
+    EXAMPLE_ID,
+    File,
+    Identifier,
+    Length,
+    OneOf,
+    String,
+    Timestamp,
+    described,
+)
 
 
 def alt_text(*, allow_none: bool) -> String:

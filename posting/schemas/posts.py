@@ -1,7 +1,8 @@
 """Posts."""
 
-from marshmallow import fields
-from marshmallow.validate import Length
+from typing import Any
+
+from marshmallow import ValidationError, fields, validate, validates_schema
 
 from posting.schemas.base import Input, Output, PageQuery, author
 from posting.schemas.fields import (
@@ -9,19 +10,49 @@ from posting.schemas.fields import (
     NOT_BLANK_PATTERN,
     ONE_LINE_PATTERN,
     Identifier,
+    Length,
     String,
     Timestamp,
+    Words,
     described,
     not_blank,
     one_line,
 )
 from posting.schemas.images import Image
+from posting.schemas.messages import Message
+
+MAX_EXPANDED = 50  # posts in a list with their content or images
 
 
 class PostsQuery(PageQuery):
     """A page of posts."""
 
     author = Identifier()
+    expand = Words(
+        "content",
+        "images",
+        metadata=described(
+            "content,images",
+            f"Fields to add to each post. `limit` is then at most {MAX_EXPANDED}, and a page ends "
+            "early if its content is long.",
+        ),
+    )
+
+    @validates_schema
+    def limit_expanded_pages(self, data: dict[str, Any], **_: Any) -> None:
+        if "expand" in data and data.get("limit", 0) > MAX_EXPANDED:
+            message = f"Must be at most {MAX_EXPANDED} with expand."
+            raise ValidationError(Message("out_of_range", message), "limit")
+
+
+def content() -> String:
+    """Return the field of a post's text."""
+    return String(
+        required=True,
+        validate=[Length(1, 100_000), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described("They *weave* algebra.", "Plain text or Markdown; not blank."),
+    )
 
 
 class PostInput(Input):
@@ -33,12 +64,13 @@ class PostInput(Input):
         pattern=ONE_LINE_PATTERN,
         metadata=described("On engines", "One line, not blank."),
     )
-    content = String(
-        required=True,
-        validate=[Length(1, 100_000), not_blank],
-        pattern=NOT_BLANK_PATTERN,
-        metadata=described("They *weave* algebra.", "Plain text or Markdown; not blank."),
-    )
+    content = content()
+
+
+class PreviewInput(Input):
+    """The text of a post or comment that is to be rendered."""
+
+    content = content()
 
 
 class PostBrief(Output):
@@ -50,10 +82,19 @@ class PostBrief(Output):
     created_at = Timestamp()
     updated_at = Timestamp()
     comment_count = fields.Integer(metadata=described(0))
+    content = fields.String(metadata=described("They *weave* algebra."))
+    images = fields.List(fields.Nested(Image), validate=validate.Length(max=IMAGES_PER_POST))
+
+    optional: tuple[str, ...] = ("content", "images")
 
 
 class Post(PostBrief):
     """A post with its content and images."""
 
-    content = fields.String(metadata=described("They *weave* algebra."))
-    images = fields.List(fields.Nested(Image), validate=Length(max=IMAGES_PER_POST))
+    optional: tuple[str, ...] = ()
+
+
+class Preview(Output):
+    """Markdown as it will be shown on a page."""
+
+    html = fields.String(metadata=described("<p>They <em>weave</em> algebra.</p>"))

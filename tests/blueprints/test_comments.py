@@ -4,9 +4,13 @@ import random
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 
+from posting.db.engine import db
+from posting.db.models import Session
 from posting.db.types import now
-from tests.helpers.assertions import assert_problem, error_locations, next_url, walk
+from posting.http import rate_limits
+from tests.helpers.assertions import assert_problem, error_locations, follow_pages, next_url
 
 pytestmark = pytest.mark.usefixtures("stays_consistent")
 UNKNOWN = "a" * 21
@@ -88,7 +92,7 @@ def test_replies_nest_to_any_depth(alice, bob, anonymous, post):
     for depth in range(60):
         author = (alice, bob)[depth % 2]
         parent_id = author.add_comment(post, str(depth), parent_id=parent_id)["id"]
-    rows = [row for page in walk(anonymous, list_path(post)) for row in page]
+    rows = [row for page in follow_pages(anonymous, list_path(post)) for row in page]
     assert [row["content"] for row in rows] == [str(depth) for depth in range(60)]
     assert [row["parent_id"] for row in rows] == [None, *(row["id"] for row in rows[:-1])]
     assert comment_count(anonymous, post) == 60
@@ -104,7 +108,9 @@ def test_a_parent_precedes_its_replies_on_all_pages(alice, anonymous, post, limi
     for number in range(20):
         parent_id = random.choice(comments)["id"] if number % 3 else None
         comments.append(alice.add_comment(post, str(number), parent_id=parent_id))
-    rows = [row for page in walk(anonymous, f"{list_path(post)}?limit={limit}") for row in page]
+    rows = [
+        row for page in follow_pages(anonymous, f"{list_path(post)}?limit={limit}") for row in page
+    ]
     assert rows == sorted(comments, key=lambda row: (row["created_at"], row["id"]))
     seen = {None}
     for row in rows:
@@ -121,13 +127,40 @@ def test_a_page_has_fifty_comments_by_default(alice, anonymous, post):
     assert last["content"] == "50"
 
 
+def test_a_list_may_begin_with_the_newest(alice, anonymous, post):
+    rows = [alice.add_comment(post, str(number)) for number in range(5)]
+    url = f"{list_path(post)}?order=newest&limit=2"
+    assert [row for page in follow_pages(anonymous, url) for row in page] == rows[::-1]
+    cursor = next_url(anonymous.get(url)).rpartition("=")[2]
+    assert error_locations(anonymous.get(f"{list_path(post)}?cursor={cursor}")) == {"cursor"}
+    assert error_locations(anonymous.get(f"{list_path(post)}?order=best")) == {"order"}
+
+
+def test_the_comments_of_a_user_are_listed_newest_first(alice, bob, anonymous, post):
+    other = bob.create_post("Another")
+    rows = [alice.add_comment((post, other)[number % 2], str(number)) for number in range(5)]
+    reply = bob.add_comment(post, "A reply", parent_id=rows[0]["id"])
+    delete(alice, rows[0])
+    delete(alice, rows[3])
+    path = f"/users/{alice.user['id']}/comments"
+    pages = follow_pages(anonymous, f"{path}?limit=2")
+    assert [row for page in pages for row in page] == [rows[4], rows[2], rows[1]]
+    assert anonymous.get(f"/users/{bob.user['id']}/comments").json == [reply]
+
+
+def test_a_user_without_comments_has_an_empty_list_and_an_unknown_one_none(alice, anonymous):
+    assert anonymous.get(f"/users/{alice.user['id']}/comments").json == []
+    response = anonymous.get(f"/users/{UNKNOWN}/comments")
+    assert assert_problem(response, 404)["detail"] == "There is no such user."
+
+
 def test_changes_between_pages_neither_repeat_nor_skip_a_comment(alice, anonymous, post):
     rows = [alice.add_comment(post, str(number)) for number in range(6)]
     first = anonymous.get(f"{list_path(post)}?limit=3")
     delete(alice, rows[2])
     delete(alice, rows[4])
     new = alice.add_comment(post, "new")
-    rest = [row for page in walk(anonymous, next_url(first)) for row in page]
+    rest = [row for page in follow_pages(anonymous, next_url(first)) for row in page]
     assert rest == [rows[3], rows[5], new]
 
 
@@ -187,6 +220,18 @@ def test_a_comment_on_an_unknown_post_is_404(alice):
     body = {"content": "x", "parent_id": UNKNOWN}
     assert_problem(alice.post(f"/posts/{UNKNOWN}/comments", json=body), 404)
     assert error_locations(alice.post("/posts/short/comments", json={})) == {"id", "/content"}
+
+
+def test_a_session_that_ends_during_the_request_does_not_comment(alice, post, monkeypatch):
+    """The account's lock is what a deletion of the account waits for, and checks the session."""
+
+    def end_sessions(limit):
+        with db.engine.begin() as connection:
+            connection.execute(sa.delete(Session))
+
+    monkeypatch.setattr(rate_limits, "refuse_if_exhausted", end_sessions)
+    assert_problem(alice.post(list_path(post), json={"content": "Too late"}), 401)
+    assert comments_on(alice, post) == []
 
 
 class TestEdit:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.helpers.assertions import assert_problem, error_locations
+from tests.helpers.assertions import assert_problem, error_locations, follow_pages
 
 UNKNOWN = "/posts/" + "a" * 21
 
@@ -32,6 +32,36 @@ def test_a_post_is_created_and_read(alice, anonymous):
 def test_the_list_omits_content_and_images(anonymous, post):
     summary = {name: value for name, value in post.items() if name not in {"content", "images"}}
     assert anonymous.get("/posts").json == [summary]
+
+
+def test_a_list_may_have_whole_posts(alice, bob, anonymous, post):
+    for number in range(3):
+        illustrated = alice.create_post(f"Post {number}")
+        for alt in ("first", "second")[:number]:
+            alice.add_image(illustrated, alt=alt)
+    rows = anonymous.get("/posts?expand=content,images").json
+    assert rows == [anonymous.get(path(row)).json for row in rows]
+    assert [image["alt"] for image in rows[0]["images"]] == ["first", "second"]
+    for expand, names in (("content", {"content"}), ("images", {"images"})):
+        [row] = anonymous.get(f"/posts?expand={expand}&limit=1").json
+        assert row.keys() & {"content", "images"} == names
+    own = anonymous.get(f"/posts?expand=images,content&author={bob.user['id']}").json
+    assert [row["author"]["id"] for row in own] == [bob.user["id"]] * len(own)
+
+
+def test_a_list_of_whole_posts_is_bounded(alice, anonymous, monkeypatch):
+    response = anonymous.get("/posts?expand=content&limit=51")
+    assert error_locations(response) == {"limit"}
+    for expand in ("", "comments", "content,", "content,x", "content;images"):
+        assert error_locations(anonymous.get(f"/posts?expand={expand}")) == {"expand"}
+    monkeypatch.setattr("posting.blueprints.posts.MAX_CONTENT", 250)
+    for number in range(4):
+        alice.create_post(f"Post {number}", content="x" * 100)
+    pages = list(follow_pages(anonymous, "/posts?expand=content"))
+    assert [[row["title"] for row in page] for page in pages] == [
+        ["Post 3", "Post 2"],
+        ["Post 1", "Post 0"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,17 +107,25 @@ def test_invisible_text_is_blank(alice, post, text):
         body = assert_problem(
             alice.post("/posts", json={"title": "x", "content": "x", name: text}), 422
         )
-        assert body["errors"] == [{"detail": "Must not be blank.", "pointer": f"/{name}"}]
+        assert body["errors"] == [
+            {"code": "blank", "detail": "Must not be blank.", "pointer": f"/{name}"}
+        ]
     body = assert_problem(alice.post(f"{path(post)}/comments", json={"content": text}), 422)
-    assert body["errors"] == [{"detail": "Must not be blank.", "pointer": "/content"}]
+    assert body["errors"] == [
+        {"code": "blank", "detail": "Must not be blank.", "pointer": "/content"}
+    ]
     assert alice.create_post(f"{text}x{text}")["title"] == f"{text}x{text}"
 
 
 def test_an_empty_text_has_one_error(alice):
     body = assert_problem(alice.post("/posts", json={"title": "", "content": ""}), 422)
     assert body["errors"] == [
-        {"detail": "Length must be between 1 and 200.", "pointer": "/title"},
-        {"detail": "Length must be between 1 and 100000.", "pointer": "/content"},
+        {"code": "too_short", "detail": "Must have 1 to 200 characters.", "pointer": "/title"},
+        {
+            "code": "too_short",
+            "detail": "Must have 1 to 100,000 characters.",
+            "pointer": "/content",
+        },
     ]
 
 

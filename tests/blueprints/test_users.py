@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.blueprints import users
-from posting.domain import accounts
+from posting.domain import users as domain_users
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem, error_locations
 
@@ -24,6 +24,15 @@ def sign_up(client, **fields):
 def can_sign_in(client, username, password):
     response = client.post("/signin", json={"username": username, "password": password})
     return response.status_code == 200
+
+
+def test_a_user_is_found_by_name(alice, anonymous):
+    assert anonymous.get("/users?username=ALICE").json == [alice.user]
+    for name in ("ali", "", "nobody", "a" * 256, "%00"):
+        response = anonymous.get(f"/users?username={name}")
+        assert response.json == [] or error_locations(response) == {"username"}, name
+    assert error_locations(anonymous.get("/users")) == {"username"}
+    assert error_locations(anonymous.get("/users?username=" + "a" * 257)) == {"username"}
 
 
 class TestSignUp:
@@ -97,6 +106,10 @@ class TestSignUp:
         response = sign_up(anonymous, display_name="x" * 65, bio="x" * 501)
         assert error_locations(response) == {"/display_name", "/bio"}
         assert sign_up(anonymous, display_name="é" * 64, bio="é" * 500).status_code == 201
+
+    @pytest.mark.parametrize("name", [" \u200b", "Ada\nLovelace", "Ada\u2028Lovelace"])
+    def test_a_display_name_is_a_line_that_can_be_seen(self, anonymous, name):
+        assert error_locations(sign_up(anonymous, display_name=name)) == {"/display_name"}
 
 
 class TestEdit:
@@ -209,15 +222,15 @@ class TestDeletionInSteps:
 
     @pytest.fixture(autouse=True)
     def small_steps(self, monkeypatch):
-        monkeypatch.setattr(accounts, "COMMENTS_PER_STEP", 3)
-        monkeypatch.setattr(accounts, "POSTS_PER_STEP", 2)
+        monkeypatch.setattr(domain_users, "COMMENTS_PER_STEP", 3)
+        monkeypatch.setattr(domain_users, "POSTS_PER_STEP", 2)
 
     @pytest.fixture
     def between_steps(self, monkeypatch):
         """Return a function that sets what happens between two steps."""
 
         def between_steps(action):
-            monkeypatch.setattr(accounts, "sleep", lambda _seconds: action())
+            monkeypatch.setattr(domain_users, "sleep", lambda _seconds: action())
 
         return between_steps
 

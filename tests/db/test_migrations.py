@@ -20,6 +20,7 @@ from posting.db.models import ModerationAction, Post, RateWindow, Session, User
 from posting.db.queries import get_user_by_name
 from posting.db.types import now
 from posting.ops import archive
+from posting.testbed import running_app
 from tests.conftest import POSTGRES
 from tests.helpers import ROOT
 from tests.helpers.archives import example_archive, write_archive
@@ -59,14 +60,11 @@ def flask(start):
 
 
 @pytest.fixture
-def migrated(flask, empty_url):
+def migrated(empty_url):
     """An app on a database created by the migrations."""
-    flask("db", "upgrade")
-    app = create_app({"TESTING": True, "DATABASE_URL": empty_url})
-    with app.app_context():
+    with running_app(empty_url, {}) as app, app.app_context():
         yield app
         db.session.remove()
-        db.engine.dispose()
 
 
 def schema(engine):

@@ -10,7 +10,6 @@ from posting import create_app
 from posting.config import StartError
 from posting.db.engine import db
 from posting.ops import doctor
-from posting.ops.doctor.findings import Level
 from tests.conftest import PASSWORD, POSTGRES, upgrade
 from tests.helpers.assertions import assert_problem
 
@@ -67,7 +66,7 @@ def test_the_doctor_finds_a_column_without_the_collation(app):
             return [
                 finding
                 for finding in doctor.examine()
-                if finding.level is Level.FAILURE and "Usernames" in finding.message
+                if finding.level == "failure" and "Usernames" in finding.message
             ]
 
     assert failures() == []

@@ -6,6 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.http import parse_options_header
 
+from posting.http.errors import INPUT_CODES, PROBLEM_CODES
+
 
 def assert_problem(response: Any, status: int) -> dict[str, Any]:
     """Assert that the response is a problem document with this status, and return the document."""
@@ -15,6 +17,8 @@ def assert_problem(response: Any, status: int) -> dict[str, Any]:
     assert body["status"] == status
     assert body["type"] == "about:blank"
     assert body["title"]
+    assert body["code"] in PROBLEM_CODES
+    assert {error["code"] for error in body.get("errors", ())} <= set(INPUT_CODES)
     assert body["detail"]
     assert body["request_id"] == response.headers["X-Request-ID"]
     assert ("errors" in body) == (status == 422)
@@ -24,12 +28,22 @@ def assert_problem(response: Any, status: int) -> dict[str, Any]:
 def error_locations(response: Any) -> set[str]:
     """Assert that the response is 422, and return where its errors are: pointers and names."""
     return {
-        next(value for name, value in error.items() if name != "detail")
+        next(value for name, value in error.items() if name not in {"code", "detail"})
         for error in assert_problem(response, 422)["errors"]
     }
 
 
-def closed(document: dict[str, Any]) -> dict[str, Any]:
+def resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    """Return what a node of an OpenAPI document refers to, or the node itself."""
+    while "$ref" in node:
+        target = document
+        for step in node["$ref"].removeprefix("#/").split("/"):
+            target = target[step]
+        node = target
+    return node
+
+
+def without_extra_properties(document: dict[str, Any]) -> dict[str, Any]:
     """Return an OpenAPI document that allows no additional properties."""
     document = deepcopy(document)
     for schema in document["components"]["schemas"].values():
@@ -45,7 +59,7 @@ def next_url(response):
     return target.strip("<>")
 
 
-def walk(client, url):
+def follow_pages(client, url):
     """Yield each page of a list."""
     while url:
         response = client.get(url)

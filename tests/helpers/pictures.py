@@ -1,5 +1,6 @@
 """Images for tests, valid and malformed."""
 
+import random
 import struct
 import zlib
 from io import BytesIO
@@ -26,6 +27,11 @@ def scene(mode: str = "RGB", size: tuple[int, int] = (48, 32)) -> Image.Image:
     draw.rectangle((0, 0, size[0] // 3, size[1] // 3), fill=(200, 0, 0, 255))
     draw.rectangle((size[0] // 2, size[1] // 2, *size), fill=(0, 0, 200, 128))
     return image.convert(mode)
+
+
+def noise(size: tuple[int, int]) -> Image.Image:
+    """Return an image that no format compresses well."""
+    return Image.frombytes("RGB", size, random.Random(1).randbytes(3 * size[0] * size[1]))
 
 
 def png(**options: object) -> bytes:

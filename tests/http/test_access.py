@@ -2,22 +2,43 @@
 
 import re
 from io import BytesIO
+from unittest.mock import patch
 
 import pytest
 from flask import Flask
 
 from posting.http.endpoint import Blueprint
 from tests.helpers import pictures
-from tests.helpers.assertions import error_locations
+from tests.helpers.assertions import error_locations, resolved
 
 ROLES = ("anonymous", "bob", "alice", "moderator")
 BODIES = {
     "POST /posts": {"title": "A title", "content": "Some text."},
     "POST /posts/{post}/comments": {"content": "Some text."},
+    "POST /preview": {"content": "Some text."},
     "POST /signup": {"username": "newcomer", "password": "a long walk by the sea"},
     "POST /signin": {"username": "alice", "password": "a long walk by the sea"},
 }
+QUERIES = {"/users": "?username=alice"}
 
+# The statuses for the roles, in their order, of pages, which are the same for everybody.
+PAGES = {
+    "GET /": (200, 200, 200, 200),
+    "GET /p/{post}": (200, 200, 200, 200),
+    "GET /p/{post}/edit": (200, 200, 200, 200),
+    "GET /@{name}": (200, 200, 200, 200),
+    "GET /write": (200, 200, 200, 200),
+    "GET /signin": (200, 200, 200, 200),
+    "GET /signup": (200, 200, 200, 200),
+    "GET /settings": (200, 200, 200, 200),
+    "GET /about": (404, 404, 404, 404),
+    "GET /custom.css": (404, 404, 404, 404),
+    "GET /feed.atom": (200, 200, 200, 200),
+    "GET /p/{post}/feed.json": (200, 200, 200, 200),
+    "GET /@{name}/feed.atom": (200, 200, 200, 200),
+    "GET /favicon.svg": (200, 200, 200, 200),
+    "GET /robots.txt": (200, 200, 200, 200),
+}
 # The statuses for the roles, in their order, where the objects belong to Alice.
 MATRIX = {
     "GET /posts": (200, 200, 200, 200),
@@ -27,6 +48,7 @@ MATRIX = {
     "DELETE /posts/{post}": (401, 403, 204, 204),
     "GET /posts/{post}/comments": (200, 200, 200, 200),
     "POST /posts/{post}/comments": (401, 201, 201, 201),
+    "GET /users/{user}/comments": (200, 200, 200, 200),
     "GET /comments/{comment}": (200, 200, 200, 200),
     "PATCH /comments/{comment}": (401, 403, 200, 403),
     "DELETE /comments/{comment}": (401, 403, 204, 204),
@@ -37,6 +59,7 @@ MATRIX = {
     "POST /signup": (201, 201, 201, 201),
     "POST /signin": (200, 200, 200, 200),
     "POST /signout": (204, 204, 204, 204),
+    "GET /users": (200, 200, 200, 200),
     "GET /users/me": (401, 200, 200, 200),
     "GET /users/{user}": (200, 200, 200, 200),
     "PATCH /users/{user}": (401, 403, 200, 403),
@@ -50,9 +73,19 @@ MATRIX = {
     "GET /docs": (200, 200, 200, 200),
     "GET /docs/{file}": (200, 200, 200, 200),
     "GET /static/{file}": (200, 200, 200, 200),
-    "GET /": (302, 302, 302, 302),
+    "POST /preview": (401, 200, 200, 200),
+    **PAGES,
 }
-UNDOCUMENTED = {"GET /", "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
+UNDOCUMENTED = {*PAGES, "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
+# Headers that the document does not list, since clients need not read them.
+EVERYWHERE = {
+    "Content-Length",
+    "Content-Security-Policy",
+    "Content-Type",
+    "Cross-Origin-Resource-Policy",
+    "Referrer-Policy",
+    "X-Content-Type-Options",
+}
 NAMES = {
     "/posts/<nanoid:id>": "/posts/{post}",
     "/posts/<nanoid:id>/comments": "/posts/{post}/comments",
@@ -60,9 +93,16 @@ NAMES = {
     "/posts/<nanoid:id>/images": "/posts/{post}/images",
     "/images/<nanoid:id>": "/images/{image}",
     '/users/<nanoid("me"):id>': "/users/{user}",
+    '/users/<nanoid("me"):id>/comments': "/users/{user}/comments",
     "/sessions/<nanoid:id>": "/sessions/{session}",
     "/docs/<path:filename>": "/docs/{file}",
     "/static/<path:filename>": "/static/{file}",
+    "/p/<page_id:id>": "/p/{post}",
+    "/p/<page_id:id>/edit": "/p/{post}/edit",
+    "/@<member:username>": "/@{name}",
+    "/feed.<any(atom, json):format>": "/feed.atom",
+    "/p/<page_id:id>/feed.<any(atom, json):format>": "/p/{post}/feed.json",
+    "/@<member:username>/feed.<any(atom, json):format>": "/@{name}/feed.atom",
 }
 
 
@@ -87,8 +127,10 @@ def url_of(id_of):
 
     def url_of(path):
         file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
+        fixed = {"file": file, "name": "alice"}
         names = re.findall(r"{(\w+)}", path)
-        return path.format_map({name: file if name == "file" else id_of(name) for name in names})
+        url = path.format_map({name: fixed.get(name) or id_of(name) for name in names})
+        return url + QUERIES.get(path, "")
 
     return url_of
 
@@ -113,7 +155,7 @@ def test_each_role_gets_the_status_in_the_matrix(operation, role, request, url_o
 def test_an_unknown_query_parameter_is_422(operation, alice, url_of):
     method, path = operation.split()
     url, expected = url_of(path), MATRIX[operation][ROLES.index("alice")]
-    query = f"{url}?unknown=1&another="
+    query = f"{url}{'&' if '?' in url else '?'}unknown=1&another="
     with alice.open(query, method=method, **body_of(operation)) as response:
         if operation in UNDOCUMENTED:
             assert response.status_code == expected
@@ -148,6 +190,34 @@ def test_security_is_documented_if_the_cookie_is_read(operation, app, alice, url
     security = documented[re.sub("{.*}", "{id}", path)][method.lower()]["security"]
     assert bool(security) == bool(read)
     assert ({} in security) == (bool(read) and MATRIX[operation][0] != 401)
+
+
+@pytest.fixture
+def long_lists(alice, post):
+    """Alice has several posts, and one of them has several comments."""
+    alice.create_post("Another post")
+    for content in ("A comment", "Another one"):
+        alice.add_comment(post, content)
+
+
+@pytest.mark.parametrize("role", ["anonymous", "alice"])
+@pytest.mark.parametrize("operation", sorted(MATRIX.keys() - UNDOCUMENTED))
+@pytest.mark.usefixtures("long_lists")
+def test_the_headers_of_a_response_are_those_documented(operation, role, app, request, url_of):
+    client = request.getfixturevalue(role)
+    method, path = operation.split()
+    query = "?limit=1" if operation in {"GET /posts", "GET /posts/{post}/comments"} else ""
+    document, url = client.get("/openapi.json").json, url_of(path) + query
+    with (
+        patch.dict(app.config, RATE_LIMITS="on"),
+        client.open(url, method=method, **body_of(operation)) as response,
+    ):
+        sent = set(response.headers.keys()) - EVERYWHERE
+    responses = document["paths"][re.sub("{.*}", "{id}", path)][method.lower()]["responses"]
+    headers = resolved(document, responses[str(response.status_code)])["headers"]
+    required = {name for name in headers if resolved(document, headers[name]).get("required")}
+    assert required <= sent <= headers.keys()
+    assert ("Link" in sent) == bool(query)
 
 
 @pytest.mark.parametrize("operation", [name for name, row in MATRIX.items() if row[0] == 401])

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from marshmallow import Schema
 
-from posting.auth.current_user import SIGNED_IN, CurrentUser
+from posting.auth.login import SIGNED_IN, CurrentUser
 from posting.db.engine import SAFE_METHODS, db, insert
 from posting.db.models import Post
 from posting.http import idempotency

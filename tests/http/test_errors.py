@@ -37,7 +37,7 @@ def test_an_unknown_path_is_404(anonymous):
     assert (
         assert_problem(anonymous.get("/nothing"), 404)["detail"] == "There is nothing at this path."
     )
-    for path in ("/posts/", "/Posts", "/users", "/posts/" + "a" * 21 + "/"):
+    for path in ("/posts/", "/Posts", "/user", "/posts/" + "a" * 21 + "/"):
         assert_problem(anonymous.get(path), 404)
 
 
@@ -136,6 +136,10 @@ class TestHeaders:
             assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
             assert "Strict-Transport-Security" not in headers
 
+    def test_any_site_may_show_an_image(self, alice, post):
+        with alice.get(f"/images/{alice.add_image(post)['id']}") as image:
+            assert image.headers.getlist("Cross-Origin-Resource-Policy") == ["cross-origin"]
+
     def test_behind_https_hsts_is_set(self, make_app):
         client = make_app(PUBLIC_URL="https://example.org").test_client()
         assert client.get("/healthz").headers["Strict-Transport-Security"] == "max-age=31536000"
@@ -191,7 +195,7 @@ class TestHosts:
         assert response.headers["Location"].startswith("http://localhost/posts/")
 
     def test_forwarded_headers_of_a_configured_proxy_are_used(self, make_app, alice):
-        client = make_app(PROXY_HOPS=1).test_client()
+        client = make_app(PROXY_HOPS=1, PAGES="off").test_client()
         sent = {
             "X-Forwarded-Host": "example.org",
             "X-Forwarded-Proto": "https",

@@ -65,11 +65,13 @@ def count(app, post, kind):
 
 
 def assert_same_response(one, other):
+    """Assert that two responses are the same, and that one says that it is replayed."""
     assert (one.status_code, one.data) == (other.status_code, other.data) == (201, other.data)
     headers = [
         {name: value for name, value in response.headers.items() if name != "X-Request-ID"}
         for response in (one, other)
     ]
+    assert "true" in {fields.pop("Idempotent-Replayed", None) for fields in headers}
     assert headers[0] == headers[1]
 
 
@@ -87,6 +89,7 @@ def stored_keys(app):
 
 def test_a_repeated_request_gets_the_same_response_and_creates_nothing(send, count):
     first = send()
+    assert "Idempotent-Replayed" not in first.headers
     for _ in range(3):
         assert_same_response(send(), first)
     assert count() == 1
@@ -238,7 +241,7 @@ def race(monkeypatch):
             monkeypatch.undo()
             faster.append(send())
 
-        monkeypatch.setattr("posting.http.idempotency._find", send_faster)
+        monkeypatch.setattr("posting.http.idempotency._replay", send_faster)
         slower = send()
         return faster[0], slower
 

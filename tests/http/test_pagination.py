@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from posting.db.engine import db
 from posting.db.models import Post, User
 from posting.db.types import new_id, now
-from tests.helpers.assertions import error_locations, next_url, walk
+from tests.helpers.assertions import error_locations, follow_pages, next_url
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def ids(rows):
 @pytest.mark.parametrize("limit", [1, 3, 24, 25, 26, 100])
 def test_pages_contain_each_row_once_and_in_order(fill, anonymous, limit):
     rows = fill(25)
-    pages = list(walk(anonymous, f"/posts?limit={limit}"))
+    pages = list(follow_pages(anonymous, f"/posts?limit={limit}"))
     assert [row for page in pages for row in ids(page)] == ids(rows)
     assert all(len(page) == limit for page in pages[:-1])
     assert pages[-1]
@@ -67,7 +67,7 @@ def test_changes_between_pages_neither_repeat_nor_skip_a_post(fill, alice, anony
     deleted = {own[0]["id"], own[-1]["id"]}
     for id in deleted:
         assert alice.delete(f"/posts/{id}").status_code == 204
-    rest = [row for page in walk(anonymous, next_url(first)) for row in ids(page)]
+    rest = [row for page in follow_pages(anonymous, next_url(first)) for row in ids(page)]
     after = ids(rows)[ids(rows).index(last_seen) + 1 :]
     assert rest == [id for id in after if id not in deleted]
 
@@ -84,7 +84,7 @@ def test_the_post_in_a_cursor_may_be_deleted(fill, app, anonymous):
 def test_the_posts_of_one_author_are_paginated(fill, alice, anonymous):
     rows = fill(9)
     own = [row["id"] for row in rows if row["author_id"] == alice.user["id"]]
-    pages = list(walk(anonymous, f"/posts?author={alice.user['id']}&limit=2"))
+    pages = list(follow_pages(anonymous, f"/posts?author={alice.user['id']}&limit=2"))
     assert [id for page in pages for id in ids(page)] == own
     assert anonymous.get(f"/posts?author={'a' * 21}").json == []
 

@@ -13,8 +13,23 @@ def scaled(quick, full):
     return full if os.environ.get("LIVE") == "full" else quick
 
 
+_open_clients: list[requests.Session] = []
+
+
+def new_client():
+    client = requests.Session()
+    _open_clients.append(client)
+    return client
+
+
+def close_clients():
+    """Close the connections of all clients. A server that stops waits 2 seconds for open ones."""
+    while _open_clients:
+        _open_clients.pop().close()
+
+
 def sign_in(url, username, client=None):
-    client = client or requests.Session()
+    client = client or new_client()
     credentials = {"username": username, "password": PASSWORD}
     client.post(f"{url}/signup", json=credentials, timeout=20)
     response = client.post(f"{url}/signin", json=credentials, timeout=20)
@@ -25,7 +40,7 @@ def sign_in(url, username, client=None):
 
 def clone(client):
     """Return a client with the same session and its own connections."""
-    other = requests.Session()
+    other = new_client()
     other.cookies.update(client.cookies)
     return other
 

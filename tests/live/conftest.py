@@ -2,11 +2,13 @@
 
 import os
 import random
+import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,24 @@ from typing import Any
 import pytest
 import requests
 import sqlalchemy as sa
+from playwright.sync_api import Browser, sync_playwright
 from pysqlite3 import dbapi2 as sqlite
 
-from tests.conftest import POSTGRES, upgrade
+from tests.conftest import POSTGRES, empty_database, upgrade
 from tests.helpers.assertions import assert_consistent
+from tests.live.browser import People
+from tests.live.clients import close_clients
 from tests.live.load import Load
-from tests.live.sites import GUNICORN, ROOT, Gunicorn, Nginx, Site, open_listener, require_programs
+from tests.live.sites import (
+    CONFIG,
+    ROOT,
+    Gunicorn,
+    Nginx,
+    Site,
+    gunicorn,
+    open_listener,
+    require_programs,
+)
 
 SETTINGS = {"POSTING_PASSWORD_HASH": "scrypt:128:8:1", "POSTING_RATE_LIMITS": "off"}
 
@@ -43,26 +57,40 @@ def free_port() -> int:
                 return port
 
 
-@pytest.fixture
-def fresh_url(empty_url: str) -> str:
-    """URL of a database without rows. An SQLite database has no tables before the server starts."""
-    if POSTGRES:
-        upgrade(empty_url)
-    return empty_url
+@contextmanager
+def fresh_database(folder: Path) -> Iterator[str]:
+    """Yield the URL of a database without rows. One of SQLite gets its tables from the server."""
+    with empty_database(folder) as url:
+        if POSTGRES:
+            upgrade(url)
+        yield url
 
 
 @pytest.fixture
-def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Start servers on the new database; they must not log a traceback or a locked database."""
+def fresh_url(tmp_path: Path) -> Iterator[str]:
+    with fresh_database(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def shared_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a database for the tests of a module that do not need one of their own."""
+    with fresh_database(tmp_path_factory.mktemp("shared")) as url:
+        yield url
+
+
+@contextmanager
+def running_servers(database_url: str, folder: Path) -> Iterator[Callable[..., Server]]:
+    """Yield a function that starts servers; they must not log a traceback or a locked database."""
     servers: list[Server] = []
 
-    def serve(*wrapper: str, **environment: Any) -> Server:
+    def serve(*wrapper: str, config: Path = CONFIG, **environment: Any) -> Server:
         port = free_port()
-        log = tmp_path / f"gunicorn-{port}.log"
-        settings = SETTINGS | {"POSTING_DATABASE_URL": fresh_url, "PORT": str(port)}
+        log = folder / f"gunicorn-{port}.log"
+        settings = SETTINGS | {"POSTING_DATABASE_URL": database_url, "PORT": str(port)}
         with log.open("wb") as stderr:
             process = subprocess.Popen(
-                [*wrapper, *GUNICORN, "wsgi:app"],
+                [*wrapper, *gunicorn(config), "wsgi:app"],
                 cwd=ROOT,
                 env=os.environ | settings | environment,
                 stderr=stderr,
@@ -80,6 +108,7 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
         raise AssertionError(log.read_text())
 
     yield serve
+    close_clients()
     for server in servers:
         server.process.terminate()
         server.process.wait(10)
@@ -90,26 +119,40 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 @pytest.fixture
-def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
-    """Start sites on the new database: nginx in front of one gunicorn, or of several `hosts`."""
+def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Start servers on a new database."""
+    with running_servers(fresh_url, tmp_path) as serve:
+        yield serve
+
+
+@pytest.fixture(scope="module")
+def shared_server(shared_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with two workers for the tests of a module that do not need one of their own."""
+    with running_servers(shared_url, tmp_path_factory.mktemp("server")) as serve:
+        yield serve(WEB_CONCURRENCY="2")
+
+
+@contextmanager
+def running_sites(database_url: str, folder: Path) -> Iterator[Callable[..., Site]]:
+    """Yield a function that starts sites: nginx in front of one gunicorn, or of several `hosts`."""
     require_programs("nginx", "openssl")
     sites: list[Site] = []
 
     def start(hosts: int = 1, **environment: str) -> Site:
         ports = free_port(), free_port()
         settings = SETTINGS | {
-            "POSTING_DATABASE_URL": fresh_url,
+            "POSTING_DATABASE_URL": database_url,
             "POSTING_PUBLIC_URL": f"https://localhost:{ports[1]}",
             "POSTING_PROXY_HOPS": "1",
         }
         if hosts == 1:
-            listeners, upstreams = [open_listener(path := tmp_path / "sock")], [f"unix:{path}"]
+            listeners, upstreams = [open_listener(path := folder / "sock")], [f"unix:{path}"]
         else:
             listeners = [open_listener(("127.0.0.1", free_port())) for _ in range(hosts)]
             upstreams = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
         site = Site(
-            Nginx(tmp_path, ports, *upstreams),
-            [Gunicorn(tmp_path, listener, **settings | environment) for listener in listeners],
+            Nginx(folder, ports, *upstreams),
+            [Gunicorn(folder, listener, **settings | environment) for listener in listeners],
         )
         sites.append(site)
         site.wait()
@@ -118,6 +161,13 @@ def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
     yield start
     for site in sites:
         site.stop()
+
+
+@pytest.fixture
+def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """Start sites on a new database."""
+    with running_sites(fresh_url, tmp_path) as start:
+        yield start
 
 
 @pytest.fixture
@@ -170,3 +220,22 @@ def stays_consistent(database: sa.Connection) -> Iterator[None]:
     assert_consistent(database)
     if not POSTGRES:
         assert database.exec_driver_sql("PRAGMA integrity_check").scalars().all() == ["ok"]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """The Chromium of the system."""
+    require_programs("chromium")
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium")
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def people(chromium: Browser) -> Iterator[People]:
+    """People with a browser; nothing unexpected may be in their consoles."""
+    people = People(chromium)
+    yield people
+    people.close()

@@ -15,7 +15,7 @@ import pytest
 import requests
 
 ROOT = Path(__file__).parent.parent.parent
-GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py"]
+CONFIG = Path("deploy/gunicorn.conf.py")
 # Pass on a socket as systemd does: as file descriptor 3, for this process id.
 ACTIVATE = """
 import os, sys
@@ -50,6 +50,11 @@ def require_programs(*programs: str) -> None:
         pytest.skip(f"needs {', '.join(missing)}")
 
 
+def gunicorn(config: Path = CONFIG) -> list[str]:
+    """Return the command that starts gunicorn."""
+    return [sys.executable, "-m", "gunicorn", "-c", str(config)]
+
+
 class Gunicorn:
     """A gunicorn that can be restarted; its socket stays open, as with systemd."""
 
@@ -66,7 +71,7 @@ class Gunicorn:
         descriptor = self.listener.fileno()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", ACTIVATE, str(descriptor), *GUNICORN, self.app],
+                [sys.executable, "-c", ACTIVATE, str(descriptor), *gunicorn(), self.app],
                 cwd=code,
                 env=os.environ | self.environment,
                 stderr=log,

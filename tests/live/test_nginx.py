@@ -10,14 +10,23 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
+from posting.http.errors import PROBLEM_CODES
 from tests.helpers import pictures
 from tests.live.clients import sign_in
+from tests.live.conftest import running_sites
 from tests.live.sites import ROOT, require_programs
 
 
 @pytest.fixture
 def site(start_site):
     return start_site(WEB_CONCURRENCY="2", POSTING_METRICS="on")
+
+
+@pytest.fixture(scope="module")
+def shared_site(shared_url, tmp_path_factory):
+    """A site for the tests that write nothing. No post is ever on it."""
+    with running_sites(shared_url, tmp_path_factory.mktemp("site")) as start:
+        yield start(WEB_CONCURRENCY="2", POSTING_METRICS="on")
 
 
 @pytest.fixture
@@ -32,6 +41,7 @@ def assert_problem(response, status):
     assert body["status"] == status
     assert body["type"] == "about:blank"
     assert body["title"]
+    assert body["code"] in PROBLEM_CODES
     assert body["detail"]
     assert body["request_id"] == response.headers["X-Request-ID"]
     assert response.headers["X-Content-Type-Options"] == "nosniff"
@@ -61,12 +71,14 @@ class TestErrors:
     def test_a_body_that_is_too_large(self, site, ada):
         assert_problem(ada.post(f"{site.url}/posts", data=b"x" * 7 * 2**20, timeout=20), 413)
 
-    def test_a_url_or_headers_that_are_too_long(self, site):
-        assert_problem(site.get("/posts", headers={"X-Long": "x" * 9000}), 400)
-        assert_problem(site.get("/posts?x=" + "x" * 9000), 414)
-        assert site.get("/posts?cursor=" + "x" * 7000).status_code == 422
-        assert site.get("/posts", headers={f"X-{n}": "" for n in range(80)}).status_code == 200
-        response = site.get("/posts?limit=9", headers={f"X-{n}": "" for n in range(500)})
+    def test_a_url_or_headers_that_are_too_long(self, shared_site):
+        assert_problem(shared_site.get("/posts", headers={"X-Long": "x" * 9000}), 400)
+        assert_problem(shared_site.get("/posts?x=" + "x" * 9000), 414)
+        assert shared_site.get("/posts?cursor=" + "x" * 7000).status_code == 422
+        assert (
+            shared_site.get("/posts", headers={f"X-{n}": "" for n in range(80)}).status_code == 200
+        )
+        response = shared_site.get("/posts?limit=9", headers={f"X-{n}": "" for n in range(500)})
         assert (response.status_code, response.json()["status"]) == (431, 431)  # from gunicorn
 
     @pytest.mark.parametrize(
@@ -77,17 +89,19 @@ class TestErrors:
             ("GET", {"Transfer-Encoding": "gzip"}, 501),
         ],
     )
-    def test_unsupported_requests(self, site, method, headers, status):
-        with site.client() as client:
-            response = client.request(method, f"{site.url}/posts", headers=headers, timeout=20)
+    def test_unsupported_requests(self, shared_site, method, headers, status):
+        with shared_site.client() as client:
+            response = client.request(
+                method, f"{shared_site.url}/posts", headers=headers, timeout=20
+            )
         assert_problem(response, status)
 
-    def test_plain_http_on_the_https_port(self, site):
-        response = requests.get(f"http://localhost:{site.nginx.https}/posts", timeout=20)
+    def test_plain_http_on_the_https_port(self, shared_site):
+        response = requests.get(f"http://localhost:{shared_site.nginx.https}/posts", timeout=20)
         assert_problem(response, 400)
 
-    def test_the_internal_location_is_not_public(self, site):
-        assert_problem(site.get("/nginx-problem"), 404)
+    def test_the_internal_location_is_not_public(self, shared_site):
+        assert_problem(shared_site.get("/nginx-problem"), 404)
 
     def test_too_many_sign_ins(self, site):
         guess = {"username": "unknown", "password": "a guessed password"}
@@ -99,6 +113,7 @@ class TestErrors:
         refused = next(response for response in responses if response.status_code == 429)
         assert assert_problem(refused, 429).headers["Retry-After"] == "1"
         assert site.get("/posts").status_code == 200
+        assert site.get("/signin").status_code == 200  # the page is not limited
 
     def test_the_service_is_down(self, site, ada):
         [gunicorn] = site.gunicorns
@@ -108,11 +123,11 @@ class TestErrors:
         assert response.headers["Retry-After"] == "2"
         gunicorn.process.wait = lambda *_: None
 
-    def test_metrics_are_only_for_localhost(self, site):
-        assert "posting_requests_total" in site.get("/metrics").text
-        context = ssl.create_default_context(cafile=site.nginx.certificate)
+    def test_metrics_are_only_for_localhost(self, shared_site):
+        assert "posting_requests_total" in shared_site.get("/metrics").text
+        context = ssl.create_default_context(cafile=shared_site.nginx.certificate)
         with (
-            connect(site.nginx.https, source="127.0.0.2") as plain,
+            connect(shared_site.nginx.https, source="127.0.0.2") as plain,
             context.wrap_socket(plain, server_hostname="localhost") as connection,
         ):
             assert b" 403 " in exchange(connection, "localhost")
@@ -122,18 +137,21 @@ class TestHttp2:
     """Over HTTP/2, nginx accepts longer URLs than gunicorn, and bodies without a length."""
 
     @pytest.fixture
-    def send(self, site, tmp_path):
+    def send(self, shared_site, tmp_path):
         """Return a function that sends a request over HTTP/2 and returns a `requests.Response`."""
         require_programs("curl")
 
         def send(path, *options):
             body, head = tmp_path / "response", tmp_path / "head"
-            certificate = ("--cacert", site.nginx.certificate)
+            certificate = ("--cacert", shared_site.nginx.certificate)
             files = ("--output", body, "--dump-header", head)
             form = "%{http_version} %{http_code}"
             command = ["curl", "--http2", "--silent", *certificate, *files, "--write-out", form]
             done = subprocess.run(
-                [*command, *options, site.url + path], capture_output=True, text=True, check=True
+                [*command, *options, shared_site.url + path],
+                capture_output=True,
+                text=True,
+                check=True,
             )
             version, status = done.stdout.split()
             assert version == "2"
@@ -160,22 +178,26 @@ class TestHttp2:
             assert_problem(send(path + character * (length - len(path))), 414)
         response = send(path + character * (8000 - len(path)))
         assert response.status_code in {200, 404, 405, 422}
-        assert "html" not in response.headers["Content-Type"]
+        # The page is the service's own; an HTML page of nginx would have no such policy.
+        is_page = response.headers["Content-Type"].startswith("text/html")
+        assert is_page == ("script-src" in response.headers.get("Content-Security-Policy", ""))
 
     def test_an_ordinary_request(self, send):
         assert send("/posts").json() == []
 
 
 class TestLog:
-    def test_the_access_log_has_the_id_of_each_request(self, site):
-        with_id = site.get("/posts", headers={"X-Request-ID": "find-me"})
+    def test_the_access_log_has_the_id_of_each_request(self, shared_site):
+        with_id = shared_site.get("/posts?limit=7", headers={"X-Request-ID": "find-me"})
         without_id = [
-            site.get(path) for path in ("/users/me", "/nowhere", "/posts?x=" + "x" * 9000)
+            shared_site.get(path) for path in ("/users/me", "/nowhere", "/posts?x=" + "x" * 9000)
         ]
-        with requests.get(f"http://localhost:{site.nginx.http}/x", allow_redirects=False) as plain:
+        with requests.get(
+            f"http://localhost:{shared_site.nginx.http}/x", allow_redirects=False
+        ) as plain:
             assert plain.status_code == 308
-        [gunicorn] = site.gunicorns
-        lines = (site.nginx.folder / "posting.access.log").read_text().splitlines()
+        [gunicorn] = shared_site.gunicorns
+        lines = (shared_site.nginx.folder / "posting.access.log").read_text().splitlines()
         for response in (with_id, *without_id):
             request_id = response.headers["X-Request-ID"]
             [line] = [line for line in lines if line.endswith(f" {request_id}")]
@@ -189,20 +211,20 @@ class TestLog:
 
 
 class TestHosts:
-    def test_plain_http_redirects_to_https(self, site):
-        plain = f"http://localhost:{site.nginx.http}/posts?limit=3"
+    def test_plain_http_redirects_to_https(self, shared_site):
+        plain = f"http://localhost:{shared_site.nginx.http}/posts?limit=3"
         response = requests.get(plain, timeout=20, allow_redirects=False)
         assert response.status_code == 308
         assert response.headers["Location"] == "https://localhost/posts?limit=3"
 
-    def test_other_hosts_get_no_response(self, site):
-        with connect(site.nginx.http) as connection:
+    def test_other_hosts_get_no_response(self, shared_site):
+        with connect(shared_site.nginx.http) as connection:
             assert exchange(connection, "evil.example") == b""
-        context = ssl.create_default_context(cafile=site.nginx.certificate)
-        with connect(site.nginx.https) as plain, pytest.raises(ssl.SSLError):
+        context = ssl.create_default_context(cafile=shared_site.nginx.certificate)
+        with connect(shared_site.nginx.https) as plain, pytest.raises(ssl.SSLError):
             context.wrap_socket(plain, server_hostname="evil.example")
         with (
-            connect(site.nginx.https) as plain,
+            connect(shared_site.nginx.https) as plain,
             context.wrap_socket(plain, server_hostname="localhost") as connection,
         ):
             assert exchange(connection, "evil.example") == b""
@@ -264,10 +286,10 @@ class TestCache:
         list(statuses(2.1))
         assert set(statuses(1)) == {404}
 
-    def test_uncacheable_requests_do_not_wait_for_each_other(self, site):
+    def test_uncacheable_requests_do_not_wait_for_each_other(self, shared_site):
         with ThreadPoolExecutor(24) as pool:
             started = time.perf_counter()
-            statuses = list(pool.map(lambda _: site.get("/users/me").status_code, range(24)))
+            statuses = list(pool.map(lambda _: shared_site.get("/users/me").status_code, range(24)))
         assert set(statuses) == {401}
         assert time.perf_counter() - started < 2
 
@@ -320,3 +342,32 @@ class TestCache:
             assert ada.patch(url, json={}, headers=guard, timeout=20).status_code == 200
         stale = {"If-Match": '"7"'}
         assert ada.patch(url, json={"title": "y"}, headers=stale, timeout=20).status_code == 412
+
+
+class TestPages:
+    def test_pages_and_their_files_are_compressed(self, shared_site):
+        files = re.findall(r'(?:href|src)="(/static/[^"]*)"', shared_site.get("/").text)
+        assert len(files) == 2
+        for path in ("/", *files):
+            assert shared_site.get(path).headers["Content-Encoding"] == "gzip", path
+        for path in files:
+            assert "immutable" in shared_site.get(path).headers["Cache-Control"]
+
+    def test_pages_are_cached_for_a_second_for_visitors(self, shared_site):
+        before = count_requests(shared_site, "/write")
+        bodies = {shared_site.get("/write").text for _ in range(20)}
+        assert len(bodies) == 1
+        assert count_requests(shared_site, "/write") <= before + 2
+
+    def test_errors_of_nginx_are_pages_for_browsers(self, shared_site):
+        headers = {
+            "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",
+            "X-Request-ID": "of-a-page",
+        }
+        response = shared_site.get("/", headers=headers | {"If-Match": '"stale"'})
+        assert response.status_code == 412
+        assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "<h1>Precondition Failed</h1>" in response.text
+        assert "of-a-page" in response.text
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+        assert_problem(shared_site.get("/nginx-page"), 404)

@@ -7,6 +7,10 @@ from http.client import HTTPResponse
 from urllib.parse import urlsplit
 
 import pytest
+import requests
+
+from tests.live.clients import scaled
+from tests.live.sites import CONFIG, ROOT
 
 HEAD = (
     b"POST /signup HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
@@ -15,22 +19,21 @@ HEAD = (
 
 
 @pytest.fixture
-def server(serve):
-    return serve(WEB_CONCURRENCY="1")
+def server(shared_server):
+    return shared_server
 
 
-@pytest.fixture
 def connect(server):
     address = urlsplit(server.url)
-    return lambda: socket.create_connection((address.hostname, address.port), timeout=20)
+    return socket.create_connection((address.hostname, address.port), timeout=20)
 
 
 @pytest.fixture
-def exchange(connect):
+def exchange(server):
     """Send bytes, and return the response and its body."""
 
     def exchange(data):
-        with connect() as connection:
+        with connect(server) as connection:
             connection.sendall(data)
             response = HTTPResponse(connection)
             response.begin()
@@ -52,7 +55,7 @@ def test_no_request_causes_a_server_error(send):
     assert send(b"GET /users/me HTTP/1.1\r\nHost: x\r\nCookie: session=\xff\xfe\r\n\r\n") == 401
     assert send(b"GET /posts HTTP/1.1\r\nHost: \xff<>\r\nIf-None-Match: \xff\r\n\r\n") == 200
     assert send(b"GET /posts/%FF%00 HTTP/1.1\r\nHost: x\r\nX-Request-ID: \xff\r\n\r\n") == 422
-    assert send(b"GET / HTTP/1.0\r\n\r\n") == 302
+    assert send(b"GET / HTTP/1.0\r\n\r\n") == 200
 
 
 def test_more_than_a_hundred_headers_are_431(send):
@@ -71,11 +74,21 @@ def test_more_than_a_hundred_headers_are_431(send):
     ],
     ids=["headers", "body"],
 )
-def test_unfinished_requests_free_their_threads(connect, send, beginning):
+def test_unfinished_requests_free_their_threads(serve, tmp_path, beginning):
+    server = serve(WEB_CONCURRENCY="1", config=scaled(impatient_config(tmp_path), CONFIG))
     with ExitStack() as stack:
         for _ in range(8):  # as many as the threads of a worker
-            stack.enter_context(connect()).sendall(beginning)
-        assert send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") == 200
+            stack.enter_context(connect(server)).sendall(beginning)
+        assert requests.get(f"{server.url}/healthz", timeout=20).status_code == 200
+
+
+def impatient_config(folder):
+    """Return a copy of the configuration that waits 1 second for a request, and not 10."""
+    shipped = (ROOT / CONFIG).read_text()
+    assert shipped.count("RECEIVE_SECONDS = 10\n") == 1
+    changed = folder / "gunicorn.conf.py"
+    changed.write_text(shipped.replace("RECEIVE_SECONDS = 10\n", "RECEIVE_SECONDS = 1\n"))
+    return changed
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,15 @@ import pytest
 import requests
 
 from tests.conftest import POSTGRES
+from tests.live.clients import scaled
 from tests.live.conftest import ROOT
 
-START = "import sys; sys.stdin.read(1); import posting; posting.create_app()"
-ROUNDS = 8
+# The imports take longest, and at a different speed in each process, so they come first.
+START = (
+    "import sys, flask_migrate, posting;"
+    "print('ready', flush=True); sys.stdin.read(1); posting.create_app()"
+)
+ROUNDS = scaled(3, 8)
 
 
 def start_together(count, folder, **environment):
@@ -22,11 +27,14 @@ def start_together(count, folder, **environment):
             cwd=ROOT,
             env=os.environ | environment,
             stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         for _ in range(count)
     ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n", process.communicate()
     for process in processes:
         process.stdin.write("x")
         process.stdin.flush()

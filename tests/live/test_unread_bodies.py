@@ -19,8 +19,8 @@ TOO_LARGE = b" " * 3_000_000
 
 
 @pytest.fixture
-def server(serve):
-    return serve(WEB_CONCURRENCY="2")
+def server(shared_server):
+    return shared_server
 
 
 @pytest.fixture

@@ -200,7 +200,7 @@ def test_a_failed_export_leaves_the_existing_file(app, tmp_path, monkeypatch, fa
     with monkeypatch.context() as patch:
         patch.setattr(place, fail)
         code, output = run(app, "export", "--force", tmp_path / "1.gz")
-    expected = f"Error: {tmp_path / '1.gz'}: No space left."
+    expected = f"Error: {tmp_path / '1.gz'} cannot be written (No space left)."
     assert (code, output) == (1, expected if isinstance(failure, OSError) else "Aborted!")
     assert [path.name for path in tmp_path.iterdir()] == ["1.gz"]
     assert (tmp_path / "1.gz").read_text() == "precious"
@@ -208,10 +208,10 @@ def test_a_failed_export_leaves_the_existing_file(app, tmp_path, monkeypatch, fa
 
 def test_a_file_that_cannot_be_opened_is_an_error(app, tmp_path):
     missing = tmp_path / "none" / "1.gz"
-    for command in ("export", "import"):
-        expected = f"Error: {missing}: No such file or directory."
+    for command, verb in {"export": "written", "import": "read"}.items():
+        expected = f"Error: {missing} cannot be {verb} (No such file or directory)."
         assert run(app, command, missing) == (1, expected)
-    expected = f"Error: {tmp_path}: Is a directory."
+    expected = f"Error: {tmp_path} cannot be read (Is a directory)."
     assert run(app, "import", tmp_path) == (1, expected)
 
 
@@ -251,14 +251,14 @@ def test_import_fails_while_another_process_writes(app, make_app, lines, tmp_pat
 def test_clients_cannot_write_during_an_import(app, anonymous, lines, tmp_path, monkeypatch):
     """A sign-up during the import would be lost if the import is rolled back."""
     statuses = []
-    insert = archive._insert
+    import_table = archive._import_table
 
     def sign_up_meanwhile(*arguments):
         ada = {"username": "ada", "password": PASSWORD}
         statuses.append(anonymous.post("/signup", json=ada).status_code)
-        insert(*arguments)
+        return import_table(*arguments)
 
-    monkeypatch.setattr(archive, "_insert", sign_up_meanwhile)
+    monkeypatch.setattr(archive, "_import_table", sign_up_meanwhile)
     import_(app, write_archive(tmp_path / "1.gz", *lines))
     assert set(statuses) == {503}
 

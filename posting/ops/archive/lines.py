@@ -1,19 +1,30 @@
-"""The lines of an archive: one JSON object each, compressed with gzip."""
+"""The lines of an archive: one JSON object each, compressed with gzip.
 
+SQLite stores strings longer than their column and integers in text columns; Postgres does not. So
+both directions check what SQLite does not, and every exported row can be imported into either.
+"""
+
+import base64
 import gzip
 import json
+import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import click
+import sqlalchemy as sa
+from click import ClickException
 
-T = TypeVar("T")
+from posting.db.models import Identifier, User
+from posting.db.types import ID_LENGTH, ID_PATTERN, UtcDateTime, to_rfc3339
+from posting.schemas.fields import USERNAME_PATTERN
 
+USERNAME = User.__table__.c.username
 
-class ArchiveError(click.ClickException):
-    """The archive cannot be written or read, and nothing has changed; the message says why."""
+Row = dict[str, Any]
 
 
 class LineReader:
@@ -24,14 +35,13 @@ class LineReader:
         self.file = file
         self.number = 0
 
-    def read(self, max_bytes: int, decode: Callable[[Any], T]) -> T:
+    def read(self, max_bytes: int, decode: Callable[[Any], Any]) -> Any:
         """Read the next line and return its decoded JSON.
 
-        `decode` raises ValueError for invalid content, `read` raises ArchiveError.
+        `decode` raises ValueError for invalid content, `read` raises ClickException.
         """
-        self.number += 1
+        line = self._readline(max_bytes + 1)
         try:
-            line = self._decompress(self.file.readline, max_bytes + 1)
             if not line:
                 raise ValueError("the file ends before this line")
             if len(line) > max_bytes:
@@ -41,25 +51,20 @@ class LineReader:
             raise self.error(str(error)) from None
 
     def expect_end(self) -> None:
-        """Raise ArchiveError if lines are left, or if gzip's checksum is wrong."""
-        self.number += 1
-        if self._decompress(self.file.read, 1):
+        """Raise ClickException if lines are left, or if gzip's checksum is wrong."""
+        if self._readline(1):
             raise self.error("the file should end here, as line 1 counts no more rows")
 
-    def error(self, message: str, number: int | None = None) -> ArchiveError:
+    def error(self, message: str, number: int | None = None) -> ClickException:
         """Return an error about the current line, or about an earlier one."""
-        return ArchiveError(f"{self.path}, line {number or self.number}: {message}.")
+        return ClickException(f"{self.path}, line {number or self.number}: {message}.")
 
-    def _decompress(self, read: Callable[[int], bytes], size: int) -> bytes:
+    def _readline(self, max_bytes: int) -> bytes:
+        self.number += 1
         try:
-            return read(size)
+            return self.file.readline(max_bytes)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise self.error(f"damaged, or not compressed with gzip ({error})") from None
-
-
-def encode_line(value: Any) -> bytes:
-    """Return a line of JSON in ASCII, so that no character in a string can end the line."""
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
 def _parse(line: bytes) -> Any:
@@ -76,3 +81,108 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise KeyError
     return found
+
+
+def encode_line(value: Any) -> bytes:
+    """Return a line of JSON in ASCII, so that no character in a string can end the line."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def encode_row(table: sa.Table, row: Mapping[Any, Any]) -> Row:
+    """Return the line for a row. Raise ValueError if it could not be imported again."""
+    encoded = {}
+    for column in table.columns:
+        value = row[column.name]
+        encode = ENCODERS.get(type(column.type))
+        try:
+            if encode and value is not None:
+                value = encode(value)
+            _decode(column, value)
+        except (TypeError, ValueError) as rule:
+            key = ", ".join(str(row[each.name]) for each in table.primary_key)
+            raise ValueError(f"{column.name} of {key!r} {rule}") from None
+        encoded[column.name] = value
+    return {"table": table.name, "row": encoded}
+
+
+def decode_row(table: sa.Table, line: Any) -> Row:
+    """Return the row of a line. Raise ValueError if the line is invalid."""
+    if not isinstance(line, dict) or line.keys() != {"table", "row"}:
+        raise ValueError('not of the form {"table": …, "row": {…}}')
+    if line["table"] != table.name:
+        raise ValueError(f"not a row of {table.name}, although line 1 counts more of them")
+    row, names = line["row"], table.columns.keys()
+    if not isinstance(row, dict) or row.keys() != set(names):
+        raise ValueError(f"a row of {table.name} must have the columns {', '.join(names)}")
+    for column in table.columns:
+        try:
+            row[column.name] = _decode(column, row[column.name])
+        except ValueError as rule:
+            raise ValueError(f"{table.name}.{column.name} {rule}") from None
+    return row
+
+
+def _decode(column: sa.Column[Any], value: Any) -> Any:
+    """Return a value as it is stored. Raise ValueError with the rule that it breaks."""
+    if value is None:
+        if not column.nullable:
+            raise ValueError("must not be null")
+        return None
+    decoded = DECODERS[type(column.type)](value)
+    if column.type is Identifier and not re.fullmatch(ID_PATTERN, decoded):
+        raise ValueError(f"must be {ID_LENGTH} characters of A-Z, a-z, 0-9, '_' and '-'")
+    if column is USERNAME and not re.fullmatch(USERNAME_PATTERN, decoded):
+        raise ValueError("must be a valid username")
+    max_length = column.type.length if isinstance(column.type, sa.String) else None
+    if max_length is not None and len(decoded) > max_length:
+        raise ValueError(f"must have at most {max_length} characters")
+    return decoded
+
+
+def _decode_text(value: Any) -> str:
+    if not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value):
+        raise ValueError("must be a string without U+0000 and lone surrogates")
+    return value
+
+
+def _decode_integer(value: Any) -> int:
+    if type(value) is not int or not -(2**31) <= value < 2**31:
+        raise ValueError("must be a 32-bit integer")
+    return value
+
+
+def _decode_timestamp(value: Any) -> datetime:
+    with suppress(TypeError, ValueError):
+        timestamp = datetime.fromisoformat(value)
+        if timestamp.tzinfo is UTC and to_rfc3339(timestamp) == value:
+            return timestamp
+    raise ValueError("must be a timestamp such as 2026-11-21T09:30:00.125Z")
+
+
+def _decode_bytes(value: Any) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        raise ValueError("must be base64") from None
+
+
+def _decode_strings(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError("must be an object of strings")
+    for text in [*value, *value.values()]:
+        _decode_text(text)
+    return value
+
+
+DECODERS: dict[Any, Callable[[Any], Any]] = {
+    sa.String: _decode_text,
+    sa.Text: _decode_text,
+    sa.Integer: _decode_integer,
+    sa.LargeBinary: _decode_bytes,
+    sa.JSON: _decode_strings,
+    UtcDateTime: _decode_timestamp,
+}
+ENCODERS: dict[Any, Callable[[Any], Any]] = {  # other values are the same in JSON
+    sa.LargeBinary: lambda data: base64.b64encode(data).decode(),
+    UtcDateTime: to_rfc3339,
+}

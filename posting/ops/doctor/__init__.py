@@ -3,33 +3,14 @@
 import sqlalchemy as sa
 
 from posting.db.engine import db, error_reason, is_in_memory, sqlite_file
-from posting.ops.doctor import postgres, sqlite
-from posting.ops.doctor.disk import check_database_file, check_temporary_folder
-from posting.ops.doctor.findings import RESTORE, Findings, failure, warning
-from posting.ops.doctor.nginx import check_body_size
-from posting.ops.doctor.settings import (
-    check_passwords,
-    check_proxy_hops,
-    check_public_url,
-    check_rate_limits,
-)
-
-SQLITE_MAGIC = b"SQLite format 3\0"  # a file's first bytes: https://www.sqlite.org/fileformat.html
-WAL_MODE = b"\2\2"
+from posting.db.migrations import database_revisions, head_revision, known_revisions
+from posting.ops.doctor import postgres, settings, sqlite, uploads
+from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 
 
 def examine() -> Findings:
     """Run all checks and yield their findings. A check that cannot run is a failure as well."""
-    for check in (
-        check_passwords,
-        check_rate_limits,
-        check_public_url,
-        check_proxy_hops,
-        check_temporary_folder,
-        check_body_size,
-        check_database_file,
-        _check_database,
-    ):
+    for check in (settings.check, uploads.check, sqlite.check_file, _check_database):
         try:
             yield from check()
         except OSError as error:
@@ -57,21 +38,21 @@ def _check_database() -> Findings:
             yield failure(f"There is no database in {file} yet", "Run: flask db upgrade")
             return
         with file.open("rb") as pages:
-            header = pages.read(20)
-        if header.startswith(SQLITE_MAGIC) and header[18:] != WAL_MODE:
+            header = pages.read(20)  # see https://www.sqlite.org/fileformat.html
+        if header.startswith(b"SQLite format 3\0") and header[18:] != b"\2\2":
             yield warning(
                 f"{file} is not in WAL mode: the service has not used it yet, or its disk does "
                 "not support it",
                 "If it is the service's database, keep it on a local disk and start the service.",
             )
             return
-    fix = RESTORE if file else "Check POSTING_DATABASE_URL and that the server is running."
+    fix = sqlite.RESTORE if file else "Check POSTING_DATABASE_URL and that the server is running."
     try:
         db.engine.connect().close()
     except sa.exc.SQLAlchemyError as error:
         yield failure(f"The database cannot be used ({error_reason(error)})", fix)
         return
-    for check in sqlite.CHECKS if file else postgres.CHECKS:
+    for check in (*(sqlite.CHECKS if file else postgres.CHECKS), _check_schema):
         try:
             with db.engine.connect().execution_options(writes=False) as connection:
                 yield check(connection)
@@ -80,3 +61,17 @@ def _check_database() -> Findings:
         except (TypeError, ValueError) as error:
             message = f"The database holds an invalid value ({error})"
             yield failure(message, "Correct that value, or restore a backup.")
+
+
+def _check_schema(connection: sa.Connection) -> Finding:
+    head, found = head_revision(), database_revisions(connection)
+    if found == [head]:
+        return ok(f"The schema is current, at {head}")
+    if known_revisions().issuperset(found):
+        revision = found[0] if found else "none"
+        return failure(f"The schema is at {revision} and not at {head}", "Run: flask db upgrade")
+    command = "flask restore --force FILE" if sqlite_file() else "pg_restore"
+    return failure(
+        f"The schema is at {found[0]}, which this version does not know: a newer one upgraded it",
+        f"Install that version again, or restore a backup from before the upgrade: {command}",
+    )

@@ -3,40 +3,23 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
+from functools import partial
+from typing import Literal
 
-RESTORE = "Check which process has it open. If it is damaged, run: flask restore --force FILE"
 SET_CLOCK = "Synchronize the clock, for example with: timedatectl set-ntp true"
 MAX_SKEW = timedelta(seconds=2)
 
 
-class Level(StrEnum):
-    """The severity of a finding."""
-
-    OK = "ok"
-    WARNING = "warning"
-    FAILURE = "failure"
-
-
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check; all but OK have a fix."""
+    """The result of a check; all but "ok" have a fix."""
 
-    level: Level
+    level: Literal["ok", "warning", "failure"]
     message: str
     fix: str = ""
 
 
 Findings = Iterator[Finding]
-
-
-def ok(message: str) -> Finding:
-    return Finding(Level.OK, message)
-
-
-def warning(message: str, fix: str) -> Finding:
-    return Finding(Level.WARNING, message, fix)
-
-
-def failure(message: str, fix: str) -> Finding:
-    return Finding(Level.FAILURE, message, fix)
+ok = partial(Finding, "ok")
+warning = partial(Finding, "warning")
+failure = partial(Finding, "failure")

@@ -8,21 +8,14 @@ import sqlalchemy as sa
 from posting.db.engine import POOL, POSTGRES_TIMEOUTS, db
 from posting.db.types import now
 from posting.ops.doctor.findings import MAX_SKEW, SET_CLOCK, Finding, failure, ok, warning
-from posting.ops.doctor.schema import check_schema
 
 MIN_VERSION = (13,)
 CLOCK_FAILURE = timedelta(seconds=60)
 # The tables that the role cannot write, of those that exist.
 UNWRITABLE_TABLES = sa.text("""
-    SELECT name FROM unnest(CAST(:names AS text[])) AS name WHERE NOT (
-        has_table_privilege(to_regclass(name), 'SELECT')
-        AND has_table_privilege(to_regclass(name), 'INSERT')
-        AND has_table_privilege(to_regclass(name), 'UPDATE')
-        AND has_table_privilege(to_regclass(name), 'DELETE')
-    )""")
-USERNAME_COLLATION = sa.text("""
-    SELECT collation_name FROM information_schema.columns WHERE table_name = 'users'
-    AND column_name = 'username' AND table_schema = ANY(current_schemas(false))""")
+    SELECT DISTINCT name FROM unnest(CAST(:names AS text[])) AS name,
+    unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
+    WHERE NOT has_table_privilege(to_regclass(name), privilege) ORDER BY name""")
 
 
 def check_version(connection: sa.Connection) -> Finding:
@@ -44,9 +37,11 @@ def check_encoding(connection: sa.Connection) -> Finding:
 
 
 def check_usernames(connection: sa.Connection) -> Finding:
-    if not sa.inspect(connection).has_table("users"):
+    inspector = sa.inspect(connection)
+    if not inspector.has_table("users"):
         return ok("There are no usernames yet")
-    collation = connection.scalar(USERNAME_COLLATION) or "of the database"
+    types = {column["name"]: column["type"] for column in inspector.get_columns("users")}
+    collation = getattr(types["username"], "collation", None) or "of the database"
     if collation == "C":
         return ok("Usernames are compared independently of the locale")
     return failure(
@@ -65,10 +60,9 @@ def check_writes(connection: sa.Connection) -> Finding:
     if _setting(connection, "transaction_read_only") == "on":
         return failure(
             "Postgres accepts no writes: transactions are read-only",
-            "Turn default_transaction_read_only off where it is set: for the server, the database "
-            "or the role.",
+            "Turn default_transaction_read_only off for the server, the database or the role.",
         )
-    unwritable = connection.scalars(UNWRITABLE_TABLES, {"names": sorted(db.metadata.tables)}).all()
+    unwritable = connection.scalars(UNWRITABLE_TABLES, {"names": [*db.metadata.tables]}).all()
     if not unwritable:
         return ok("Postgres accepts writes")
     role, tables = connection.scalar(sa.select(sa.func.current_user())), ", ".join(unwritable)
@@ -79,13 +73,14 @@ def check_writes(connection: sa.Connection) -> Finding:
 
 
 def check_timeouts(connection: sa.Connection) -> Finding:
-    found = {name: _setting(connection, name) for name in POSTGRES_TIMEOUTS}
-    wrong = [name for name, value in POSTGRES_TIMEOUTS.items() if found[name] != str(value)]
+    wrong = []
+    for name, value in POSTGRES_TIMEOUTS.items():
+        if (found := _setting(connection, name)) != str(value):
+            wrong.append(f"{name} is {found} ms")
     if not wrong:
         return ok("Postgres ends queries and transactions that take too long")
-    shown = ", ".join(f"{name} is {found[name]} ms" for name in wrong)
     return warning(
-        f"Postgres ignores the timeouts of the service: {shown}",
+        f"Postgres ignores the timeouts of the service: {', '.join(wrong)}",
         "Make the connection pooler pass on `options`, or set them with ALTER ROLE.",
     )
 
@@ -102,10 +97,6 @@ def check_connections(connection: sa.Connection) -> Finding:
         f"Raise max_connections, or set WEB_CONCURRENCY to at most {workers}. This check cannot "
         "see WEB_CONCURRENCY: ignore the warning if it is set.",
     )
-
-
-def check_integrity(_connection: sa.Connection) -> Finding:
-    return ok("Postgres checks its data files itself")
 
 
 def check_clock(connection: sa.Connection) -> Finding:
@@ -129,7 +120,5 @@ CHECKS = (
     check_writes,
     check_timeouts,
     check_connections,
-    check_schema,
-    check_integrity,
     check_clock,
 )

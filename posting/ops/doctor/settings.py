@@ -8,13 +8,16 @@ from posting.http.proxy import LOOPBACK
 from posting.ops.doctor.findings import Findings, failure, ok, warning
 
 MIN_HASH_COST = 2**14 * 8 * 5  # the lowest N * r * p on OWASP's password storage cheat sheet
+SET_URL = "Set POSTING_PUBLIC_URL to the URL that browsers use, such as https://example.org"
 
 
-def check_passwords() -> Findings:
-    shortest = current_app.config["PASSWORD_MIN"]
+def check() -> Findings:
+    config = current_app.config
+
+    shortest = config["PASSWORD_MIN"]
     advice = "" if shortest >= 15 else "; 15 is better"
     yield ok(f"Passwords need at least {shortest} characters{advice}")
-    scrypt = current_app.config["PASSWORD_HASH"]
+    scrypt = config["PASSWORD_HASH"]
     n, r, p = map(int, scrypt.split(":")[1:])
     if n * r * p >= MIN_HASH_COST:
         yield ok(f"Passwords are hashed with {scrypt}")
@@ -24,23 +27,17 @@ def check_passwords() -> Findings:
             "Remove POSTING_PASSWORD_HASH to use scrypt:32768:8:3; sign-ins renew the hashes.",
         )
 
-
-def check_rate_limits() -> Findings:
-    if current_app.config["RATE_LIMITS"] == "off":
+    if config["RATE_LIMITS"] == "off":
         yield warning("Password guesses are not limited", "Remove POSTING_RATE_LIMITS.")
-    elif current_app.config["LIMIT_SIGNIN"] is None:
+    elif config["LIMIT_SIGNIN"] is None:
         yield warning("Password guesses are not limited", "Remove POSTING_LIMIT_SIGNIN.")
     else:
         yield ok("Password guesses are limited")
 
-
-def check_public_url() -> Findings:
-    url = current_app.config["PUBLIC_URL"]
+    url, hops = config["PUBLIC_URL"] or "", config["PROXY_HOPS"]
     if not url:
-        yield warning(
-            "There is no public URL: any Host is accepted, and cookies are not Secure",
-            "Set POSTING_PUBLIC_URL to the URL that browsers use, such as https://example.org",
-        )
+        message = "There is no public URL: any Host is accepted, and cookies are not Secure"
+        yield warning(message, SET_URL)
     elif url.startswith("http:") and urlsplit(url).hostname not in LOOPBACK:
         yield warning(
             f"Passwords and cookies sent to {url} can be read on the network",
@@ -49,18 +46,12 @@ def check_public_url() -> Findings:
     else:
         yield ok(f"The public URL is {url}")
 
-
-def check_proxy_hops() -> Findings:
-    url, hops = current_app.config["PUBLIC_URL"] or "", current_app.config["PROXY_HOPS"]
     if url.startswith("https:") and not hops:
         yield warning(
             "No proxy is trusted: behind one, all clients share its address and its rate limits",
             "Set POSTING_PROXY_HOPS=1, and X-Forwarded-For and X-Forwarded-Proto in the proxy.",
         )
     elif hops and not url:
-        yield warning(
-            f"Trusted proxies: {hops}, with any Host that they forward",
-            "Set POSTING_PUBLIC_URL to the URL that browsers use, such as https://example.org",
-        )
+        yield warning(f"Trusted proxies: {hops}, with any Host that they forward", SET_URL)
     else:
         yield ok(f"Trusted proxies: {hops}")

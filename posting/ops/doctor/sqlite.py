@@ -1,16 +1,87 @@
-"""Checks of an SQLite database, made with queries."""
+"""Checks of an SQLite database: of its file, and with queries."""
+
+import os
+import shutil
+import stat
+from pathlib import Path
 
 import sqlalchemy as sa
 
-from posting.db.engine import SQLITE_PRAGMAS
+from posting.db.engine import SQLITE_PRAGMAS, db, sqlite_file
 from posting.db.models import Post
 from posting.db.types import now
-from posting.ops.doctor.findings import MAX_SKEW, RESTORE, SET_CLOCK, Finding, failure, ok, warning
-from posting.ops.doctor.schema import check_schema
+from posting.ops.doctor.findings import MAX_SKEW, SET_CLOCK, Finding, Findings, failure, ok, warning
 
+MIB = 2**20
+MAX_WAL_BYTES = 256 * MIB
+LOW_SPACE, MIN_SPACE = 1024 * MIB, 100 * MIB
 MIN_VERSION = (3, 51, 3)  # older versions can corrupt a database in WAL mode
 MIN_YEAR = 2026  # of this code; a clock before it is wrong
+RESTORE = "Check which process has it open. If it is damaged, run: flask restore --force FILE"
 PRAGMA_VALUES = {"WAL": "wal", "FULL": "2", "ON": "1", "OFF": "0"}  # as SQLite returns them
+
+
+def check_file() -> Findings:
+    """Check the owner, permissions and free space, without connecting to the database."""
+    file = sqlite_file()
+    if not file:
+        return
+    folder = file.parent
+    usage = shutil.disk_usage(folder)
+    free, fix = f"{folder} has {usage.free / MIB:,.0f} MiB free", f"Free space in {folder}"
+    if usage.free < MIN_SPACE:
+        yield failure(free, fix)
+    elif usage.free < LOW_SPACE or usage.free < usage.total / 20:
+        yield warning(free, fix)
+    else:
+        yield ok(free)
+
+    if not file.is_file():
+        return  # reported when the database is checked
+    denied = [path for path in (folder, file) if not os.access(path, os.R_OK | os.W_OK)]
+    if denied:
+        yield _access_denied(denied[0])
+    elif db.engine.url.query.get("mode") == "ro":
+        yield failure("The database is opened read-only", "Remove mode=ro from its URL.")
+    elif (owner := _expected_owner(file)) is not None:
+        yield warning(f"{file} belongs to another user", f"Run: chown {owner} {file}")
+    mode = file.stat().st_mode
+    if mode & stat.S_IROTH and folder.stat().st_mode & stat.S_IXOTH:
+        yield warning(f"All users of this machine can read {file}", f"Run: chmod o= {file}*")
+    else:
+        yield ok(f"The database is in {file}, mode {stat.S_IMODE(mode):04o}")
+
+    log = file.with_name(f"{file.name}-wal")
+    if log.exists() and (size := log.stat().st_size) > MAX_WAL_BYTES:
+        yield warning(
+            f"{log} has {size / MIB:,.0f} MiB: a process does not end its read transaction",
+            "Restart the service and any other process that has the database open.",
+        )
+
+
+def _access_denied(path: Path) -> Finding:
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        return failure(
+            f"{path} is on a read-only file system",
+            f"Check the disk for errors. If it has none, run: mount -o remount,rw {path}",
+        )
+    user = os.geteuid()
+    fix = f"Run this as the service's user. If that is user {user}, run: chown {user} {path}"
+    if path.stat().st_uid == user:
+        fix = f"Run: chmod u+rw {path}"
+    return failure(f"{path} cannot be read and written", fix)
+
+
+def _expected_owner(file: Path) -> int | None:
+    """Return the user who should own a file, or None if its owner is right.
+
+    A file of root may be read-only on purpose. Root can access every file, so for root the owner of
+    the folder is expected to own a file of root as well.
+    """
+    owner, user = file.stat().st_uid, os.geteuid()
+    if user:
+        return None if owner in {0, user} else user
+    return None if owner else file.parent.stat().st_uid or None
 
 
 def check_version(connection: sa.Connection) -> Finding:
@@ -59,4 +130,4 @@ def check_clock(connection: sa.Connection) -> Finding:
     return ok(f"The clock of this machine is at {current:%Y-%m-%d %H:%M:%S} UTC")
 
 
-CHECKS = (check_version, check_pragmas, check_schema, check_integrity, check_clock)
+CHECKS = (check_version, check_pragmas, check_integrity, check_clock)

@@ -9,7 +9,7 @@ branch_labels = None
 depends_on = None
 
 IDENTIFIER = sa.String(21).with_variant(sa.String(21, collation="C"), "postgresql")
-MOMENT = sa.DateTime(timezone=True)
+TIMESTAMP = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
@@ -21,7 +21,7 @@ def upgrade() -> None:
         sa.Column("bio", sa.String(500)),
         sa.Column("role", sa.String(16), nullable=False),
         sa.Column("password_hash", sa.String(256), nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False),
+        sa.Column("created_at", TIMESTAMP, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_users"),
         sa.CheckConstraint(
             "length(username) BETWEEN 3 AND 32", name=op.f("ck_users_username_length")
@@ -38,8 +38,8 @@ def upgrade() -> None:
         sa.Column("token_hash", sa.String(64), nullable=False),
         sa.Column("user_id", IDENTIFIER, nullable=False),
         sa.Column("user_agent", sa.String(256), nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False),
-        sa.Column("last_seen_at", MOMENT, nullable=False),
+        sa.Column("created_at", TIMESTAMP, nullable=False),
+        sa.Column("last_seen_at", TIMESTAMP, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_sessions"),
         sa.UniqueConstraint("token_hash", name="uq_sessions_token_hash"),
         sa.ForeignKeyConstraint(
@@ -57,8 +57,8 @@ def upgrade() -> None:
         sa.Column("content", sa.Text, nullable=False),
         sa.Column("comment_count", sa.Integer, nullable=False),
         sa.Column("version", sa.Integer, nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False),
-        sa.Column("updated_at", MOMENT, nullable=False),
+        sa.Column("created_at", TIMESTAMP, nullable=False),
+        sa.Column("updated_at", TIMESTAMP, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_posts"),
         sa.ForeignKeyConstraint(
             ["author_id"], ["users.id"], name="fk_posts_author_id_users", ondelete="SET NULL"

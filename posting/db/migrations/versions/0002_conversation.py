@@ -9,7 +9,7 @@ branch_labels = None
 depends_on = None
 
 IDENTIFIER = sa.String(21).with_variant(sa.String(21, collation="C"), "postgresql")
-MOMENT = sa.DateTime(timezone=True)
+TIMESTAMP = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
@@ -21,8 +21,8 @@ def upgrade() -> None:
         sa.Column("author_id", IDENTIFIER),
         sa.Column("content", sa.Text),
         sa.Column("version", sa.Integer, nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False),
-        sa.Column("updated_at", MOMENT, nullable=False),
+        sa.Column("created_at", TIMESTAMP, nullable=False),
+        sa.Column("updated_at", TIMESTAMP, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_comments"),
         sa.ForeignKeyConstraint(
             ["post_id"], ["posts.id"], name="fk_comments_post_id_posts", ondelete="CASCADE"
@@ -52,7 +52,7 @@ def upgrade() -> None:
         sa.Column("height", sa.Integer, nullable=False),
         sa.Column("size", sa.Integer, nullable=False),
         sa.Column("alt", sa.String(500)),
-        sa.Column("created_at", MOMENT, nullable=False),
+        sa.Column("created_at", TIMESTAMP, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_images"),
         sa.ForeignKeyConstraint(
             ["post_id"], ["posts.id"], name="fk_images_post_id_posts", ondelete="CASCADE"
@@ -85,7 +85,7 @@ def upgrade() -> None:
         sa.Column("fingerprint", sa.String(64), nullable=False),
         sa.Column("body", sa.Text, nullable=False),
         sa.Column("headers", sa.JSON, nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False),
+        sa.Column("created_at", TIMESTAMP, nullable=False),
         sa.PrimaryKeyConstraint("user_id", "key", name="pk_idempotency_keys"),
         sa.ForeignKeyConstraint(
             ["user_id"], ["users.id"], name="fk_idempotency_keys_user_id_users", ondelete="CASCADE"

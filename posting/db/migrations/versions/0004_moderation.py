@@ -9,11 +9,11 @@ branch_labels = None
 depends_on = None
 
 IDENTIFIER = sa.String(21).with_variant(sa.String(21, collation="C"), "postgresql")
-MOMENT = sa.DateTime(timezone=True)
+TIMESTAMP = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    op.add_column("users", sa.Column("suspended_at", MOMENT))
+    op.add_column("users", sa.Column("suspended_at", TIMESTAMP))
     op.create_table(
         "moderation_acts",
         sa.Column("id", IDENTIFIER, nullable=False),
@@ -21,7 +21,7 @@ def upgrade() -> None:
         sa.Column("moderator_id", IDENTIFIER),
         sa.Column("act", sa.String(16), nullable=False),
         sa.Column("target", sa.String(64), nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False),
+        sa.Column("created_at", TIMESTAMP, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_moderation_acts"),
     )
     op.create_index("ix_moderation_acts_created_at", "moderation_acts", ["created_at"])

@@ -1,36 +1,20 @@
 """The current user: whose session a request's cookie names. Flask-Login is used here only."""
 
-import hashlib
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, cast
 
 import flask_login
 import sqlalchemy as sa
-from flask import Flask, Request, Response, current_app, g, request
+from flask import Flask, Request, Response, g
 from flask.sessions import SessionInterface, SessionMixin
 from werkzeug.exceptions import NotFound
 
-from posting.db.engine import begin, db, fetch_one
-from posting.db.models import MODERATOR, SESSION_IDLE, SESSION_LIFETIME, Session, User
-from posting.db.types import now
+from posting.auth import sessions
+from posting.config import is_https
+from posting.db.engine import begin, db
+from posting.db.models import MODERATOR, Session, User
 from posting.http.endpoint import Access
 from posting.http.errors import NotSignedIn, respond
-
-# last_seen_at is written at most this often, so that most reads write nothing.
-LAST_SEEN_PRECISION = SESSION_IDLE / 720
-
-IS_VALID = sa.and_(
-    Session.last_seen_at > sa.bindparam("oldest_last_seen_at", type_=Session.last_seen_at.type),
-    Session.created_at > sa.bindparam("oldest_created_at", type_=Session.created_at.type),
-)
-_BY_TOKEN = (
-    sa.select(User.id, User.username, User.display_name, User.role)
-    .add_columns(Session.id.label("session_id"), Session.last_seen_at)
-    .join(Session.user)
-    .where(Session.token_hash == sa.bindparam("token_hash"), IS_VALID)
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +67,10 @@ class NoFlaskSession(SessionInterface):
 
 def init_app(app: Flask) -> None:
     """Name the session cookie, and let Flask-Login load the user from it."""
-    is_https = (app.config["PUBLIC_URL"] or "").startswith("https:")
+    secure = is_https(app.config)
     # The prefix makes browsers bind the cookie to the host; it requires HTTPS.
-    app.config["SESSION_COOKIE_NAME"] = "__Host-session" if is_https else "session"
-    app.config["SESSION_COOKIE_SECURE"] = is_https
+    app.config["SESSION_COOKIE_NAME"] = "__Host-session" if secure else "session"
+    app.config["SESSION_COOKIE_SECURE"] = secure
     app.session_interface = NoFlaskSession()
     app.config["REMEMBER_COOKIE_NAME"] = ";"  # no cookie can have this name: none is accepted
     manager = flask_login.LoginManager()
@@ -95,22 +79,6 @@ def init_app(app: Flask) -> None:
     # All else that its `init_app` does is for its remember-me cookie.
     app.login_manager = manager  # type: ignore[attr-defined]  # where Flask-Login looks for it
     app.register_error_handler(sa.exc.IntegrityError, _respond_to_broken_reference)
-
-
-def sent_token() -> str | None:
-    return request.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
-
-
-def digest(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-
-
-def oldest_valid(time: datetime) -> dict[str, datetime]:
-    """Return the parameters of `IS_VALID`."""
-    return {
-        "oldest_last_seen_at": time - SESSION_IDLE,
-        "oldest_created_at": time - SESSION_LIFETIME,
-    }
 
 
 def get_own_account() -> User:
@@ -139,30 +107,17 @@ def lock_current_user() -> None:
 
 
 def _load_user(_request: Request) -> CurrentUser | None:
-    token, time = sent_token(), now()
-    if not token:
+    session = sessions.find_current_session()
+    if session is None:
         return None
-    row = fetch_one(_BY_TOKEN, token_hash=digest(token), **oldest_valid(time))
-    if row is None:
-        return None
-    g.user_id = row.id
-    if time - row.last_seen_at > LAST_SEEN_PRECISION:
-        touch_session(row.session_id, time)
+    g.user_id = session.id
     return CurrentUser(
-        id=row.id,
-        username=row.username,
-        display_name=row.display_name,
-        is_moderator=row.role == MODERATOR,
-        session_id=row.session_id,
+        id=session.id,
+        username=session.username,
+        display_name=session.display_name,
+        is_moderator=session.role == MODERATOR,
+        session_id=session.session_id,
     )
-
-
-def touch_session(id: str, time: datetime) -> None:
-    """Update a session's `last_seen_at`, unless the database is busy."""
-    touch = sa.update(Session).where(Session.id == id).values(last_seen_at=time)
-    writing = db.engine.execution_options(writes=True)
-    with suppress(sa.exc.OperationalError), writing.begin() as connection:
-        connection.execute(touch)
 
 
 def _respond_to_broken_reference(error: sa.exc.IntegrityError) -> Response:

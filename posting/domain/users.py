@@ -19,6 +19,7 @@ PAUSE = 0.1
 
 
 class UsernameTaken(Conflict):
+    error_code = "username_taken"
     description = "This username is taken."
 
 

@@ -2,21 +2,43 @@
 
 from typing import Any
 
-from marshmallow import fields, validates_schema
-from marshmallow.validate import Length, OneOf, Regexp
+from marshmallow import ValidationError, fields, validates_schema
+from marshmallow.validate import Regexp
 
 from posting.schemas.base import Input, Output
 from posting.schemas.fields import (
+    LINE_OR_EMPTY_PATTERN,
     MAX_PASSWORD_LENGTH,
     USERNAME_PATTERN,
     Identifier,
+    Length,
     NewPassword,
+    OneOf,
+    Parameter,
     String,
     Timestamp,
     described,
+    is_own_name,
+    not_blank,
     not_reserved,
-    refuse_own_name,
+    one_line,
 )
+from posting.schemas.messages import SAME_AS_USERNAME, Message
+
+MALFORMED_USERNAME = Message(
+    "malformed",
+    "Must be 3 to 32 characters of A-Z, a-z, 0-9, '_' and '-', the first a letter or digit.",
+)
+
+
+class UsersQuery(Input):
+    """The username of the account to list."""
+
+    username = String(
+        required=True,
+        validate=Length(max=256),
+        metadata=described("ada", "A whole name, in upper or lower case."),
+    )
 
 
 class Credentials(Input):
@@ -36,11 +58,7 @@ class Profile(Input):
     username = String(
         required=True,
         validate=[
-            Regexp(
-                USERNAME_PATTERN.removesuffix("$") + r"\Z",
-                error="Must be 3 to 32 characters of A-Z, a-z, 0-9, '_' and '-', "
-                "the first a letter or digit.",
-            ),
+            Regexp(USERNAME_PATTERN.removesuffix("$") + r"\Z", error=MALFORMED_USERNAME),
             not_reserved,
         ],
         pattern=USERNAME_PATTERN,
@@ -48,7 +66,10 @@ class Profile(Input):
     )
     password = NewPassword(required=True)
     display_name = String(
-        allow_none=True, validate=Length(max=64), metadata=described("Ada Lovelace")
+        allow_none=True,
+        validate=[Length(max=64), not_blank, one_line],
+        pattern=LINE_OR_EMPTY_PATTERN,
+        metadata=described("Ada Lovelace"),
     )
     bio = String(
         allow_none=True, validate=Length(max=500), metadata=described("I write about engines.")
@@ -56,7 +77,10 @@ class Profile(Input):
 
     @validates_schema
     def password_is_not_the_username(self, data: dict[str, Any], **_: Any) -> None:
-        refuse_own_name(data.get("password"), data.get("username"))
+        if {"password", "username"} <= data.keys() and is_own_name(
+            data["password"], data["username"]
+        ):
+            raise ValidationError(SAME_AS_USERNAME, "password")
 
 
 class SignUp(Profile):
@@ -86,7 +110,7 @@ class User(Output):
 class DeletionQuery(Input):
     """Options for the deletion of an account."""
 
-    content = fields.String(
+    content = Parameter(
         load_default="keep",
         validate=OneOf(["keep", "delete"]),
         metadata=described(

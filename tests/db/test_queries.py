@@ -1,0 +1,200 @@
+"""The number of statements of a request, and the indexes that they use."""
+
+import re
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from posting.db.engine import db
+from posting.db.models import Comment, Post, User
+from posting.db.types import new_id, now
+from tests.conftest import POSTGRES
+from tests.helpers.assertions import assert_consistent
+
+
+def queries(statements):
+    return [sql for sql in statements if not sql.startswith(("BEGIN", "PRAGMA"))]
+
+
+@pytest.fixture(autouse=True)
+def _many_rows(app, alice):
+    """Insert enough rows for the planner to use indexes."""
+    with app.app_context():
+        authors = [alice.user["id"], *(new_id() for _ in range(99))]
+        people = [
+            {"id": author, "username": f"user-{number}", "password_hash": "x"}
+            for number, author in enumerate(authors)
+        ]
+        db.session.execute(sa.insert(User), people[1:])
+        db.session.execute(
+            sa.insert(Post),
+            [
+                {
+                    "id": new_id(),
+                    "author_id": authors[number % 100],
+                    "title": "x",
+                    "content": "x",
+                    "version": 1,
+                    "created_at": now() + timedelta(milliseconds=number),
+                }
+                for number in range(2000)
+            ],
+        )
+        posts = list(db.session.scalars(sa.select(Post.id).limit(40)))
+        comments = [
+            {
+                "id": new_id(),
+                "post_id": posts[number % 40],
+                "parent_id": None,
+                "author_id": authors[number % 100],
+                "content": "x",
+                "version": 1,
+                "created_at": now() + timedelta(milliseconds=number),
+            }
+            for number in range(4000)
+        ]
+        for number, row in enumerate(comments):
+            row["parent_id"] = comments[number % 40]["id"] if number >= 40 else None
+        db.session.execute(sa.insert(Comment), comments)
+        db.session.execute(sa.update(Post).where(Post.id.in_(posts)).values(comment_count=100))
+        db.session.commit()
+        if POSTGRES:
+            db.session.execute(sa.text("ANALYZE"))
+            db.session.commit()
+
+
+@pytest.fixture
+def plan(statements):
+    """Return the query plans of a request, as text."""
+
+    def plan(client, url, method="GET"):
+        seen = []
+
+        def explain(connection, cursor, statement, parameters, *_):
+            if statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
+                prefix = "EXPLAIN " if POSTGRES else "EXPLAIN QUERY PLAN "
+                inner = connection.connection.cursor()
+                if POSTGRES:  # its planner prefers to scan small tables
+                    inner.execute("SET enable_seqscan = off")
+                inner.execute(prefix + statement, parameters)
+                seen.append("\n".join(str(row) for row in inner.fetchall()))
+                if POSTGRES:
+                    inner.execute("RESET enable_seqscan")
+
+        sa.event.listen(sa.Engine, "before_cursor_execute", explain)
+        try:
+            assert client.open(url, method=method).status_code in {200, 204}
+        finally:
+            sa.event.remove(sa.Engine, "before_cursor_execute", explain)
+        return "\n".join(seen)
+
+    return plan
+
+
+def lists(anonymous, alice):
+    for url in ("/posts?limit=5", f"/posts?limit=5&author={alice.user['id']}"):
+        yield url
+        link = anonymous.get(url).headers["Link"]
+        yield re.search("<(.*)>", link)[1]
+
+
+@pytest.fixture
+def commented(app):
+    with app.app_context():
+        return db.session.scalars(sa.select(Comment).order_by(Comment.created_at)).first()
+
+
+def assert_no_table_scan(text):
+    assert not re.search(r"Seq Scan on (posts|comments|images|users)", text), text
+    assert not re.search(r"SCAN (posts|comments|images|users)(?! USING INDEX)", text), text
+
+
+@pytest.mark.parametrize(
+    ("path", "index"),
+    [
+        ("/posts/{0.post_id}/comments?limit=5", "ix_comments_post_id_created_at_id"),
+        ("/posts/{0.post_id}/comments?limit=5&order=newest", "ix_comments_post_id_created_at_id"),
+        ("/users/{0.author_id}/comments?limit=5", "ix_comments_author_id_created_at_id"),
+    ],
+)
+def test_comments_are_listed_by_index(plan, anonymous, commented, path, index):
+    first = path.format(commented)
+    link = anonymous.get(first).headers["Link"]
+    for url in (first, re.search("<(.*)>", link)[1]):
+        text = plan(anonymous, url)
+        assert index in text, text
+        assert "Sort" not in text, text
+        assert "TEMP B-TREE" not in text, text
+        assert_no_table_scan(text)
+
+
+def test_deletion_scans_no_table(plan, app, alice, moderator, commented):
+    assert_no_table_scan(plan(moderator, f"/comments/{commented.id}", "DELETE"))
+    assert_no_table_scan(plan(moderator, f"/posts/{commented.post_id}", "DELETE"))
+    url = f"/users/{alice.user['id']}?content=delete"
+    deleted = plan(alice, url, "DELETE")
+    assert_no_table_scan(deleted)
+    assert "SubPlan" not in deleted  # Postgres would run it for each row of a large table
+    with app.app_context(), db.engine.connect() as connection:
+        assert_consistent(connection)
+
+
+def test_posts_are_listed_by_index(plan, anonymous, alice):
+    for url in lists(anonymous, alice):
+        text = plan(anonymous, url)
+        index = "author_id_created_at_id" if "author=" in url else "ix_posts_created_at_id"
+        assert index in text, text
+        assert "Sort" not in text, text
+        assert "TEMP B-TREE" not in text, text
+        assert "Seq Scan on posts" not in text, text
+        assert not re.search(r"SCAN posts(?! USING INDEX)", text), text
+
+
+def test_lists_select_no_content(anonymous, alice, statements):
+    for url in lists(anonymous, alice):
+        statements.clear()
+        anonymous.get(url)
+        [statement] = queries(statements)
+        assert "content" not in statement
+        assert "count(" not in statement.lower()
+
+
+@pytest.mark.parametrize(
+    ("url", "anonymous_queries", "signed_in_queries"),
+    [
+        ("/posts", 1, 1),
+        ("/posts?expand=content,images", 2, 2),
+        ("/users?username=alice", 1, 1),
+        ("/posts/{post}", 1, 1),
+        ("/posts/{illustrated}", 2, 2),
+        ("/posts/{post}/comments", 2, 2),
+        ("/posts/{illustrated}/comments", 1, 1),
+        ("/comments/{comment}", 1, 1),
+        ("/images/{image}", 1, 1),
+        ("/users/me", 0, 2),
+        ("/sessions", 0, 2),
+        ("/openapi.json", 0, 0),
+    ],
+)
+def test_no_request_makes_a_needless_query(
+    request, statements, url, anonymous_queries, signed_in_queries
+):
+    post, anonymous, alice = map(request.getfixturevalue, ("post", "anonymous", "alice"))
+    illustrated = alice.create_post("With an image and a comment")
+    comment = alice.add_comment(illustrated, "A comment")
+    named = {"post": post, "illustrated": illustrated, "comment": comment}
+    named["image"] = alice.add_image(illustrated)
+    url = url.format(**{name: record["id"] for name, record in named.items()})
+    for client, count in ((anonymous, anonymous_queries), (alice, signed_in_queries)):
+        statements.clear()
+        client.get(url)
+        assert len(queries(statements)) == count, statements
+        assert ("image_data" in " ".join(statements)) == url.startswith("/images")
+
+
+def test_a_session_is_found_by_index(plan, alice):
+    text = plan(alice, "/users/me")
+    if not POSTGRES:  # Postgres scans so few sessions
+        assert "sqlite_autoindex_sessions" in text
+        assert "SCAN" not in text

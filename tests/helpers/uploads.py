@@ -1,0 +1,24 @@
+"""Uploads of images to a post."""
+
+from io import BytesIO
+
+import sqlalchemy as sa
+
+from posting.db.engine import db
+from posting.db.models import Image, ImageData
+from tests.helpers import pictures
+
+
+def list_path(post):
+    return f"/posts/{post['id']}/images"
+
+
+def form(data=None, **fields):
+    return {"file": (BytesIO(pictures.png() if data is None else data), "a.png")} | fields
+
+
+def row_counts(app):
+    """Return the numbers of images and of their data."""
+    with app.app_context():
+        count = sa.select(sa.func.count())
+        return [db.session.scalar(count.select_from(table)) for table in (Image, ImageData)]

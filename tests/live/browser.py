@@ -1,0 +1,85 @@
+"""People with a browser: the Chromium of the system, driven by Playwright."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+PASSWORD = "a long walk by the sea"
+TIMEOUT = 30_000  # milliseconds, for tests that run in parallel
+expect.set_options(timeout=TIMEOUT)
+
+# Responses and failures that tests cause; any other message in the console fails the test.
+EXPECTED = re.compile(
+    "Failed to load resource: "
+    "(net::ERR_|the server responded with a status of 4(01|03|04|09|12|22))"
+)
+
+
+class People:
+    """Opens pages; each context is a person with cookies and a storage of their own."""
+
+    def __init__(self, chromium: Browser) -> None:
+        self._chromium = chromium
+        self._contexts: list[BrowserContext] = []
+        self.unexpected: list[str] = []
+
+    def open_page(self, **options: Any) -> Page:
+        context = self._chromium.new_context(locale="en-GB", **options)
+        context.set_default_timeout(TIMEOUT)
+        context.on("page", self._watch)
+        self._contexts.append(context)
+        return context.new_page()
+
+    def close(self) -> None:
+        """Close all pages, and check that nothing unexpected is in their consoles."""
+        for context in self._contexts:
+            context.close()
+        if self.unexpected:
+            raise AssertionError(self.unexpected)
+
+    def _watch(self, page: Page) -> None:
+        page.on("console", lambda message: self._note(message.type, message.text))
+        page.on("pageerror", lambda error: self.unexpected.append(str(error)))
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"} and not EXPECTED.match(text):
+            self.unexpected.append(text)
+
+
+def name_of(member: Page) -> str:
+    return member.locator("[data-my-name]").inner_text()
+
+
+def sign_in(page: Page, name: str, password: str = PASSWORD) -> None:
+    """Fill the form to sign in, and send it."""
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def fill_editor(page: Page, title: str, text: str) -> None:
+    page.goto("/write")
+    page.get_by_label("Title").fill(title)
+    page.get_by_label("Text", exact=True).fill(text)
+
+
+def publish(page: Page) -> None:
+    page.get_by_role("button", name="Publish").click()
+
+
+def expect_post(page: Page, title: str = "On engines") -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(title)
+
+
+def write(page: Page, title: str = "On engines", text: str = "They weave algebra.") -> None:
+    """Publish a post, and stay on its page."""
+    fill_editor(page, title, text)
+    publish(page)
+    expect_post(page, title)
+
+
+def answer(page: Page, text: str) -> None:
+    page.get_by_label("Your comment").fill(text)
+    page.get_by_role("button", name="Comment").click()
+    expect(page.locator(".thread")).to_contain_text(text)

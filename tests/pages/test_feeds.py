@@ -1,0 +1,197 @@
+"""Feeds: what they contain, in Atom and JSON Feed."""
+
+from pathlib import Path
+
+import feedparser
+import pytest
+from lxml import etree
+
+from tests.helpers.assertions import assert_problem
+
+GRAMMAR = etree.RelaxNG(file=Path(__file__).parent / "atom.rng")
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+HOSTILE = "\"></title><script>alert(1)</script>'&\x01\ufffe"
+
+
+@pytest.fixture
+def read_atom(anonymous):
+    """Return a function that reads an Atom feed and checks what RFC 4287 says of all."""
+
+    def read_atom(path):
+        response = anonymous.get(path)
+        assert response.status_code == 200, response.text
+        assert response.content_type == "application/atom+xml; charset=utf-8"
+        feed = etree.fromstring(response.data)
+        GRAMMAR.assertValid(feed)
+        ids = [entry.findtext(f"{ATOM}id") for entry in feed.iter(f"{ATOM}entry")]
+        assert len(set(ids)) == len(ids)
+        [own] = feed.findall(f"{ATOM}link[@rel='self']")
+        assert own.get("href") == f"http://localhost{path}" == feed.findtext(f"{ATOM}id")
+        return feed
+
+    return read_atom
+
+
+@pytest.fixture
+def read_json(anonymous):
+    def read_json(path):
+        response = anonymous.get(path)
+        assert response.status_code == 200, response.text
+        assert response.content_type == "application/feed+json"
+        feed = response.json
+        assert feed["version"] == "https://jsonfeed.org/version/1.1"
+        assert feed["feed_url"] == f"http://localhost{path}"
+        return feed
+
+    return read_json
+
+
+def titles(feed):
+    return [entry.findtext(f"{ATOM}title") for entry in feed.iter(f"{ATOM}entry")]
+
+
+def test_a_post_is_whole_in_both_feeds(alice, read_atom, read_json):
+    post = alice.create_post("On engines", content="They *weave* [here](/about), ![x](/images/y).")
+    image = alice.add_image(post, alt="A loom")
+    url = f"http://localhost/p/{post['id']}"
+    [entry] = read_atom("/feed.atom").findall(f"{ATOM}entry")
+    html = entry.findtext(f"{ATOM}content")
+    assert "They <em>weave</em> " in html
+    assert 'href="http://localhost/about"' in html
+    assert 'src="http://localhost/images/y"' in html
+    assert entry.findtext(f"{ATOM}id") == url
+    assert entry.findtext(f"{ATOM}published") == post["created_at"]
+    assert entry.findtext(f"{ATOM}author/{ATOM}uri") == "http://localhost/@alice"
+    enclosure = entry.find(f"{ATOM}link[@rel='enclosure']")
+    assert enclosure.attrib == {
+        "rel": "enclosure",
+        "type": image["media_type"],
+        "length": str(image["size"]),
+        "href": image["url"],
+    }
+    [item] = read_json("/feed.json")["items"]
+    assert item == {
+        "id": url,
+        "url": url,
+        "title": "On engines",
+        "content_html": html,
+        "date_published": post["created_at"],
+        "date_modified": post["updated_at"],
+        "authors": [{"name": "Alice", "url": "http://localhost/@alice"}],
+        "attachments": [
+            {"url": image["url"], "mime_type": image["media_type"], "size_in_bytes": image["size"]}
+        ],
+    }
+
+
+def test_the_newest_fifty_posts_come_first(alice, read_atom, read_json):
+    for number in range(51):
+        alice.create_post(f"Post {number}")
+    feed, posts = read_atom("/feed.atom"), alice.get("/posts?limit=50").json
+    assert titles(feed) == [post["title"] for post in posts]
+    assert feed.findtext(f"{ATOM}updated") == posts[0]["updated_at"]
+    assert [item["title"] for item in read_json("/feed.json")["items"]] == titles(feed)
+
+
+def test_the_feed_of_a_member_has_only_their_posts(alice, bob, anonymous, read_atom, read_json):
+    bob.create_post("Of Bob")
+    alice.create_post("Of Alice")
+    assert titles(read_atom("/@alice/feed.atom")) == ["Of Alice"]
+    assert read_json("/@bob/feed.json")["home_page_url"] == "http://localhost/@bob"
+    assert_problem(anonymous.get("/@nobody/feed.atom"), 404)
+
+
+def test_the_feed_of_a_post_has_its_comments(alice, bob, post, read_atom, read_json):
+    first = alice.add_comment(post, "First")
+    bob.add_comment(post, "*Second*", parent_id=first["id"])
+    alice.delete(f"/comments/{first['id']}")
+    path = f"/p/{post['id']}/feed"
+    [entry] = read_atom(f"{path}.atom").findall(f"{ATOM}entry")
+    assert "<em>Second</em>" in entry.findtext(f"{ATOM}content")
+    assert titles(read_atom(f"{path}.atom")) == [f"Comment on {post['title']}"]
+    [item] = read_json(f"{path}.json")["items"]
+    assert item["url"].startswith(f"http://localhost/p/{post['id']}#c-")
+
+
+def test_there_is_no_feed_of_an_unknown_post(anonymous):
+    for path in ("/p/" + "a" * 21 + "/feed.atom", "/p/short/feed.json"):
+        assert_problem(anonymous.get(path), 404)
+
+
+def test_a_feed_has_one_url_however_it_is_spelled(alice, anonymous):
+    alice.create_post("On engines", content="[a](#b) [c](d)")
+    one, other = (anonymous.get(f"/@{name}/feed.json").json for name in ("alice", "ALICE"))
+    assert one == other
+    [item] = one["items"]
+    assert f'href="{item["url"]}#b"' in item["content_html"]
+    assert 'href="http://localhost/p/d"' in item["content_html"]
+
+
+def test_a_feed_of_long_posts_ends_early(alice, read_json):
+    for number in range(3):
+        alice.create_post(f"Post {number}", content="x" * 30_000)
+    assert len(read_json("/feed.json")["items"]) == 2
+
+
+def test_a_feed_without_entries_is_valid(alice, read_atom, read_json):
+    assert titles(read_atom("/@alice/feed.atom")) == []
+    assert read_json("/@alice/feed.json")["items"] == []
+
+
+def test_what_users_write_is_escaped(sign_in, read_atom, read_json):
+    client = sign_in("mallory", display_name="<b>&\"'")
+    client.create_post(HOSTILE, content=HOSTILE)
+    feed = read_atom("/feed.atom")
+    assert titles(feed) == [HOSTILE[:-2]]  # XML has no way to write the last two characters
+    assert "<script" not in feed.findtext(f"{ATOM}entry/{ATOM}content")
+    assert feed.findtext(f"{ATOM}entry/{ATOM}author/{ATOM}name") == "<b>&\"'"
+    assert "<script" not in read_json("/feed.json")["items"][0]["content_html"]
+
+
+def test_an_author_who_is_gone_has_no_url(alice, post, read_atom, read_json):
+    alice.delete(f"/users/{alice.user['id']}")
+    [item] = read_json("/feed.json")["items"]
+    assert item["authors"] == [{"name": "a former member"}]
+    author = read_atom("/feed.atom").find(f"{ATOM}entry/{ATOM}author")
+    assert [element.tag for element in author] == [f"{ATOM}name"]
+
+
+@pytest.mark.parametrize("path", ["/feed.atom", "/feed.json", "/@alice/feed.atom"])
+def test_a_feed_that_has_not_changed_is_304(alice, anonymous, post, path):
+    first = anonymous.get(path)
+    assert first.headers["Cache-Control"] == "public, max-age=0, must-revalidate"
+    headers = {"If-None-Match": first.headers["ETag"]}
+    assert anonymous.get(path, headers=headers).status_code == 304
+    alice.patch(f"/posts/{post['id']}", json={"title": "On looms"})
+    assert anonymous.get(path, headers=headers).status_code == 200
+
+
+def test_pages_name_their_feeds(alice, post, anonymous):
+    for path in ("/", "/@alice", f"/p/{post['id']}"):
+        feed = f"{path.rstrip('/')}/feed.atom"
+        head = anonymous.get(path).text.partition("</head>")[0]
+        assert '<link rel="alternate" type="application/atom+xml" title="' in head
+        assert f'href="{feed}"' in head
+        assert anonymous.get(feed).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/feed.atom", "/@alice/feed.atom"])
+def test_without_pages_there_are_no_feeds(make_app, path):
+    assert_problem(make_app(PAGES="off").test_client().get(path), 404)
+
+
+def test_a_feed_reader_reads_it(alice, bob, anonymous):
+    post = alice.create_post("On engines", content="They *weave*.")
+    alice.add_image(post)
+    bob.create_post("On looms")
+    feed = feedparser.parse(anonymous.get("/feed.atom").data)
+    assert not feed.bozo
+    entries = {entry.title: entry for entry in feed.entries}
+    assert entries.keys() == {"On engines", "On looms"}
+    entry = entries["On engines"]
+    assert entry.link == f"http://localhost/p/{post['id']}"
+    assert "<em>weave</em>" in entry.content[0].value
+    assert entry.author == "Alice"
+    assert [enclosure.type for enclosure in entry.enclosures] == ["image/png"]
+    assert entry.published_parsed

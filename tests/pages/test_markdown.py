@@ -1,0 +1,200 @@
+"""Markdown as HTML: what is shown, and what is made inert."""
+
+import time
+
+import nh3
+import pytest
+
+from posting.pages import markdown
+
+IMAGE_URLS = "/images/", "https://example.org/images/"
+
+
+def render(text, **options):
+    return markdown.render(text, image_urls=IMAGE_URLS, **options).strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("**a** *b* ~~c~~ `d`", "<p><strong>a</strong> <em>b</em> <del>c</del> <code>d</code></p>"),
+        ("1. a\n2. b", "<ol>\n<li>a</li>\n<li>b</li>\n</ol>"),
+        ("3. a", '<ol start="3">\n<li>a</li>\n</ol>'),
+        ("> a", "<blockquote>\n<p>a</p>\n</blockquote>"),
+        ("# a", "<h2>a</h2>"),
+        ("###### a", "<h6>a</h6>"),
+        ("`<h1>`", "<p><code>&lt;h1&gt;</code></p>"),
+        ("```python\na < b\n```", '<pre tabindex="0"><code>a &lt; b\n</code></pre>'),
+        ("---", "<hr>"),
+    ],
+)
+def test_markdown_is_rendered(text, html):
+    assert render(text) == html
+
+
+def test_headings_begin_below_those_of_the_page():
+    assert render("# a\n\n### b\n\n###### c", heading=4) == "<h4>a</h4>\n<h6>b</h6>\n<h6>c</h6>"
+
+
+def test_a_table_scrolls_inside_itself_and_keeps_its_alignment():
+    html = render("| a | b |\n|---|--:|\n| 1 | 2 |")
+    assert html.startswith('<div class="table" tabindex="0"><table>')
+    assert '<td class="right">2</td>' in html
+    assert "align" not in html
+    assert "style" not in html
+
+
+def test_links_say_that_the_service_does_not_vouch_for_them():
+    link = '<a href="https://example.com/?a&amp;b" rel="nofollow ugc noopener">'
+    assert render("https://example.com/?a&b") == f"<p>{link}https://example.com/?a&amp;b</a></p>"
+    assert render("[a](https://example.com/?a&b)") == f"<p>{link}a</a></p>"
+    assert "mailto:ada@example.org" in render("<ada@example.org>")
+    assert 'href="/p/x"' in render("[a](/p/x)")
+
+
+@pytest.mark.parametrize("url", ["/images/a", "https://example.org/images/a"])
+def test_images_of_this_service_are_shown(url):
+    html = render(f'![A "loom"]({url} "title")')
+    assert html == f'<p><img src="{url}" alt="A &quot;loom&quot;" loading="lazy"></p>'
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com/a.png", "//example.com/a.png", "/imagesx", "data:image/png,a"]
+)
+def test_other_images_become_links(url):
+    html = render(f"![A loom]({url})")
+    assert "<img" not in html
+    assert "A loom</a>" in html
+
+
+# After OWASP's cheat sheet on cross-site scripting filter evasion, and CommonMark's own syntax.
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '<a href="javascript:alert(1)">a</a>',
+    "[a](javascript:alert(1))",
+    "[a](JaVaScRiPt:alert(1))",
+    "[a](&#106;avascript:alert(1))",
+    "[a](java&Tab;script:alert(1))",
+    "[a](\x01javascript:alert(1))",
+    "[a](vbscript:alert(1))",
+    "[a](data:text/html,<script>alert(1)</script>)",
+    "[a](file:///etc/passwd)",
+    "![a](javascript:alert(1))",
+    '![a](/images/x"onerror="alert(1))',
+    '![a" onerror="alert(1)](/images/x)',
+    '![a](/images/x "t\\" onerror=alert(1) ")',
+    "<javascript:alert(1)>",
+    "[a]: javascript:alert(1)\n\n[a]",
+    "<svg/onload=alert(1)>",
+    "<iframe src=https://example.com>",
+    "<style>@import 'https://example.com'</style>",
+    "<b style=background:url(https://example.com)>a</b>",
+    "<form action=https://example.com><input name=password></form>",
+    "<meta http-equiv=refresh content=0>",
+    "<base href=https://example.com>",
+    "<math><mi//xlink:href='data:x,<script>alert(1)</script>'>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    '```"><script>alert(1)</script>\na\n```',
+    "<!--><script>alert(1)</script>-->",
+    "<div id=main class=for-members>a</div>",
+    '| a |\n|---|\n| <td onclick="alert(1)"> |',
+    "[a](/x 'b\" onclick=alert(1) c')",
+    "<h1 onclick=alert(1)>",
+    '<img src="/images/a" alt="b" onerror="alert(1)">',
+]
+HARMLESS = {
+    *("a blockquote br code del div em h2 h3 h4 h5 h6 hr img li ol p pre strong").split(),
+    *"table tbody td th thead tr ul".split(),
+}
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_attacks_are_inert(text):
+    html = render(text)
+    found = []
+
+    def note(tag, attribute, value):
+        found.append((tag, attribute, value))
+        return value
+
+    attributes = {tag: {"*"} for tag in HARMLESS}
+    nh3.clean(html, tags=HARMLESS, attributes=attributes, attribute_filter=note, link_rel=None)
+    assert nh3.clean(html, tags=set()) == nh3.clean(html, tags=set(), clean_content_tags=set())
+    for tag, attribute, value in found:
+        assert tag in HARMLESS
+        assert attribute in {"href", "rel", "title", "src", "alt", "loading", "tabindex", "class"}
+        if attribute in {"href", "src"}:
+            assert value.startswith(("/", "http://", "https://", "mailto:")), value
+    for part in ("<script", "<svg", "<iframe", "<style", "<form", "<input", "<meta", "<base"):
+        assert part not in html.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ">" * 100_000,
+        ">" * 10_000 + "a",
+        "- " * 50_000 + "a",
+        "\n".join("  " * depth + "- a" for depth in range(440)),
+        "[" * 100_000,
+        "*" * 100_000,
+        "**a " * 25_000,
+        "**a" * 16_000 + "b**" * 16_000,
+        "[a](" * 25_000,
+        "![" * 50_000,
+        "`a" * 50_000,
+        "<" * 100_000,
+        "<a " * 33_000,
+        "|a" * 50_000 + "\n" + "|-" * 50_000,
+        "https://a.b/" * 8_000,
+        "&#" * 50_000,
+        "[a]: b\n" * 14_000 + "[a]",
+        "|a" * 200 + "\n" + "|-" * 200 + "\n" + "a\n" * 50_000,
+        "|a" * 200 + "\r" + "|-" * 200 + "\r" + "a\r" * 50_000,
+        "|a" * 10_000 + "\n" + "|-" * 10_000 + "\n" + "a\n" * 25_000,
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_hostile_texts_are_rendered_quickly(text):
+    started = time.process_time()
+    html = render(text[:100_000])
+    markdown.excerpt(text[:600])
+    assert time.process_time() - started < 0.5
+    assert len(html) < 15 * len(text)
+
+
+def test_a_table_may_have_many_cells_if_the_text_has_them():
+    row = "| a | b |\n"
+    html = render(row + "|---|---|\n" + row * 500)
+    assert html.count("<tr>") == 501
+    assert render("|a|b|\n|-|-|\n|1|").count("<td>") == 2
+    row = "| a | b | c | d | e | f |\n"
+    assert "<table>" in render("- milk\n" * 60 + "\n" + row + "|---" * 6 + "|\n" + row)
+
+
+def test_text_that_is_nested_too_deep_is_shown_as_it_is():
+    text = ">" * 101 + " <b>a</b>"
+    assert render(text) == "<p>" + "&gt;" * 101 + " &lt;b&gt;a&lt;/b&gt;</p>"
+    assert render(">" * 90 + " a").count("<blockquote>") == 90
+
+
+def test_the_images_that_a_text_shows():
+    image, other = "a" * 21, "b" * 21
+    shown = render(f"![x](/images/{image}) `/images/{other}` [x](/images/{other})")
+    assert markdown.image_ids(shown) == {image}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# A\n\n**b** <i>c</i> & [d](https://example.com)", "A b c & d"),
+        ("a\n\n\n b", "a b"),
+        ("1 < 2 &amp; 3", "1 < 2 & 3"),
+        ("x" * 300, "x" * 200 + " …"),
+        ("word " * 60, ("word " * 40).strip() + " …"),
+        ("", ""),
+    ],
+)
+def test_an_excerpt_is_plain_text_in_one_line(text, expected):
+    assert markdown.excerpt(text) == expected

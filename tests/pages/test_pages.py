@@ -1,0 +1,418 @@
+"""Pages: what they show, that they are the same for everybody, and errors as pages."""
+
+import re
+from datetime import datetime
+from html.parser import HTMLParser
+
+import pytest
+import sqlalchemy as sa
+
+from posting.pages import views
+from tests.helpers.assertions import assert_problem
+
+HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
+VOID = {"meta", "link", "img", "input", "br", "hr"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements are closed in order, and collects elements and text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.elements, self.texts = [], [], []
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert len(dict(attrs)) == len(attrs), (tag, attrs)
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
+
+    def all(self, tag, **attributes):
+        return [
+            found
+            for name, found in self.elements
+            if name == tag and attributes.items() <= found.items()
+        ]
+
+    @property
+    def text(self):
+        return " ".join(filter(None, self.texts))
+
+
+@pytest.fixture
+def read(anonymous):
+    """Return a function that reads a page and checks what holds for all of them."""
+
+    def read(path, status=200):
+        response = anonymous.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert response.status_code == status, response.text
+        assert response.content_type == "text/html; charset=utf-8"
+        assert response.headers["Content-Security-Policy"] == views.POLICY
+        page = Reader(response.text)
+        assert not [
+            a for _, a in page.elements if any(k.startswith("on") or k == "style" for k in a)
+        ]
+        assert page.all("style") == []
+        assert all("src" in script for script in page.all("script"))
+        ids = [found["id"] for _, found in page.elements if "id" in found]
+        assert len(set(ids)) == len(ids)
+        assert len(page.all("h1")) == 1
+        return page
+
+    return read
+
+
+def path_of(post):
+    return f"/p/{post['id']}"
+
+
+def links(page):
+    return [link["href"] for link in page.all("a")]
+
+
+def test_the_front_page_shows_the_latest_posts(alice, bob, read):
+    post = alice.create_post("On engines", content="They *weave* algebra.")
+    bob.add_comment(post, "And cloth?")
+    page = read("/")
+    assert "On engines Alice ·" in page.text
+    assert "1 comment They weave algebra." in page.text
+    assert {path_of(post), f"{path_of(post)}#comments", "/@alice"} <= set(links(page))
+    assert page.all("time", datetime=post["created_at"])
+
+
+def test_the_front_page_has_the_name_and_the_description_of_the_community(make_app):
+    client = make_app(NAME="Elm Street", DESCRIPTION='Where "we" live').test_client()
+    page = Reader(client.get("/").text)
+    assert "Elm Street" in page.text
+    assert page.all("meta", name="description", content='Where "we" live')
+
+
+def test_a_page_has_a_description_for_search_engines(alice, post, read):
+    for path in ("/", path_of(post), "/@alice", "/signin"):
+        [description] = read(path).all("meta", name="description")
+        assert description["content"]
+
+
+def test_older_posts_follow_by_the_cursor_of_the_api(alice, anonymous, read, monkeypatch):
+    monkeypatch.setattr(views, "POSTS_PER_PAGE", 2)
+    for number in range(5):
+        alice.create_post(f"Post {number}")
+    found, url = [], "/"
+    while url:
+        page = read(url)
+        found += re.findall(r"Post \d", page.text)
+        url = next(("/" + link["href"] for link in page.all("a", rel="next")), None)
+    assert found == [post["title"] for post in anonymous.get("/posts").json]
+    first = anonymous.get("/posts?limit=2").headers["Link"]
+    [older] = [link["href"] for link in read("/").all("a", rel="next")]
+    assert re.search("cursor=[^&>]*", first)[0] == re.search("cursor=.*", older)[0]
+
+
+@pytest.mark.parametrize("path", ["/", "/p/{id}", "/@alice"])
+def test_names_in_the_query_that_trackers_add_are_ignored(read, post, path):
+    read(path.format(**post) + "?fbclid=x&utm_source=y&utm_source=z")
+    assert "Not a cursor of this list" in read(path.format(**post) + "?cursor=x", 422).text
+
+
+def test_a_post_is_shown_with_its_text_images_and_comments(alice, bob, read):
+    post = alice.create_post("On engines", content="# Looms\n\nThey *weave*.")
+    image = alice.add_image(post, alt="A loom")
+    comment = bob.add_comment(post, "And **cloth**?")
+    page = read(path_of(post))
+    assert "On engines" in page.text
+    assert "Looms They weave" in page.text
+    assert page.all("img", src=f"/images/{image['id']}", alt="A loom", width="48", height="32")
+    assert "1 comment bob" in page.text
+    assert page.all("li", id=f"c-{comment['id']}")
+    assert f"#c-{comment['id']}" in links(page)
+
+
+def test_an_image_in_the_text_is_not_repeated_below_it(alice, post, read):
+    image = alice.add_image(post)
+    alice.patch(f"/posts/{post['id']}", json={"content": f"![A loom](/images/{image['id']})"})
+    assert len(read(path_of(post)).all("figure")) == 0
+    alice.patch(f"/posts/{post['id']}", json={"content": f"[A loom](/images/{image['id']})"})
+    assert len(read(path_of(post)).all("figure")) == 1
+
+
+def test_those_who_may_delete_images_are_offered_to(alice, post, read):
+    image = alice.add_image(post)
+    page = read(path_of(post))
+    assert page.all("details", **{"data-author": alice.user["id"], "hidden": None})
+    assert page.all("button", **{"data-api": "DELETE", "data-url": f"/images/{image['id']}"})
+
+
+def test_an_edited_post_says_so(alice, post, read):
+    assert "edited" not in read(path_of(post)).text
+    alice.patch(f"/posts/{post['id']}", json={"title": "On looms"})
+    assert "· edited" in read(path_of(post)).text
+
+
+def test_a_deleted_comment_keeps_its_place(alice, bob, post, read):
+    comment = alice.add_comment(post, "First")
+    bob.add_comment(post, "Second", parent_id=comment["id"])
+    alice.delete(f"/comments/{comment['id']}")
+    text = read(path_of(post)).text
+    assert "First" not in text
+    assert text.index("deleted") < text.index("Second")
+
+
+def test_comments_beyond_a_page_follow_on_the_next(alice, post, read, monkeypatch):
+    monkeypatch.setattr(views, "COMMENTS_PER_PAGE", 2)
+    for number in range(3):
+        alice.add_comment(post, f"Comment {number}")
+    first, *_, last = alice.get(f"/posts/{post['id']}/comments").json
+    reply = alice.add_comment(post, "A reply", parent_id=first["id"])
+    page = read(path_of(post))
+    assert page.all("li", id=f"c-{first['id']}")
+    assert not page.all("li", id=f"c-{last['id']}")
+    [more] = [link["href"] for link in page.all("a", rel="next")]
+    more = path_of(post) + more.partition("#")[0]
+    following = read(more)
+    assert following.all("li", id=f"c-{last['id']}")
+    assert following.all("li", id=f"c-{reply['id']}", **{"class": "level-1"})
+    assert f"{path_of(post)}#c-{first['id']}" in links(following)
+
+
+def test_a_page_of_long_comments_ends_early(alice, post, read, monkeypatch):
+    monkeypatch.setattr(views, "MAX_COMMENTS_LENGTH", 25)
+    for number in range(3):
+        alice.add_comment(post, f"{number}" * 10)
+    alice.add_comment(post, "3" * 100)
+    found, url = [], path_of(post)
+    while url:
+        page = read(url)
+        found.append(re.findall(r"(\d)\1{9,}", page.text))
+        url = next((path_of(post) + a["href"] for a in page.all("a", rel="next")), None)
+        url = url and url.partition("#")[0]
+    assert found == [["0", "1"], ["2"], ["3"]]
+
+
+def test_the_page_of_a_comment_can_be_computed_from_the_comment(alice, post, read, monkeypatch):
+    """The script does so for a link to a comment that is not on the page."""
+    monkeypatch.setattr(views, "COMMENTS_PER_PAGE", 2)
+    for number in range(4):
+        alice.add_comment(post, f"Before {number}")
+    comment = alice.add_comment(post, "Here")
+    time = datetime.fromisoformat(comment["created_at"]).timestamp()
+    cursor = f"{post['id']}.{round(time * 1000) - 1}.{'-' * 21}"
+    assert read(f"{path_of(post)}?cursor={cursor}").all("li", id=f"c-{comment['id']}")
+
+
+def test_a_member_is_shown_with_their_posts(alice, bob, read):
+    alice.patch(f"/users/{alice.user['id']}", json={"bio": "I write\nabout engines."})
+    post = alice.create_post("On engines")
+    bob.create_post("Another one")
+    page = read("/@ALICE")
+    assert "Alice @alice" in page.text
+    assert "about engines." in page.text
+    assert path_of(post) in links(page)
+    assert "Another one" not in page.text
+
+
+def test_content_of_accounts_that_are_gone_is_shown_without_an_author(alice, post, read):
+    alice.add_comment(post, "A comment")
+    alice.delete(f"/users/{alice.user['id']}")
+    assert read(path_of(post)).text.count("a former member") == 2
+    assert "a former member" in read("/").text
+    read("/@alice", 404)
+
+
+@pytest.mark.parametrize("path", ["/write", "/signin", "/signup", "/settings"])
+def test_pages_with_forms_say_that_they_need_javascript(read, path):
+    page = read(path)
+    assert page.all("noscript")
+    assert page.all("form") == page.all("form", inert=None)
+
+
+def test_the_edit_form_contains_the_post(alice, read):
+    post = alice.create_post('On "engines"', content="\n They\n</textarea>")
+    page = read(f"{path_of(post)}/edit")
+    assert page.all("input", name="title", value='On "engines"')
+    assert page.all("form", action=f"/posts/{post['id']}", **{"data-version": "1"})
+    assert "They\n</textarea>" in page.texts
+
+
+def test_sign_up_can_be_closed(make_app):
+    page = Reader(make_app(SIGNUP="closed").test_client().get("/signup").text)
+    assert "Sign-up is closed" in page.text
+    assert not page.all("form")
+
+
+def test_about_shows_what_the_operator_wrote(make_app, read, tmp_path):
+    read("/about", 404)
+    assert "/about" not in links(read("/"))
+    file = tmp_path / "about.md"
+    file.write_text("# We\n\nAll **welcome**.")
+    client = make_app(INSTANCE_PATH=str(tmp_path)).test_client()
+    assert "/about" in links(Reader(client.get("/").text))
+    assert "All welcome" in Reader(client.get("/about").text).text
+    file.write_text("Changed without a commit")
+    response = client.get("/about")
+    assert "Changed without a commit" in response.text
+    assert response.headers["Cache-Control"] == "no-cache"
+
+
+def test_an_operator_adds_a_style_sheet(make_app, anonymous, tmp_path):
+    assert anonymous.get("/custom.css").status_code == 404
+    (tmp_path / "custom.css").write_text("body { color: red }")
+    client = make_app(INSTANCE_PATH=str(tmp_path)).test_client()
+    assert Reader(client.get("/").text).all("link", href="/custom.css")
+    with client.get("/custom.css") as response:
+        assert (response.text, response.mimetype) == ("body { color: red }", "text/css")
+
+
+def test_static_files_change_their_url_with_their_content(read, anonymous):
+    [style, script] = [
+        *[link["href"] for link in read("/").all("link", rel="stylesheet")],
+        *[script["src"] for script in read("/").all("script")],
+    ]
+    for url in (style, script):
+        with anonymous.get(url) as response:
+            assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        with anonymous.get(url.partition("?")[0] + "?v=other") as response:
+            assert response.status_code == 200
+            assert response.headers["Cache-Control"] == "no-cache"
+
+
+def test_search_engines_are_told_what_not_to_read(anonymous):
+    response = anonymous.get("/robots.txt")
+    assert response.mimetype == "text/plain"
+    assert "Disallow: /settings\n" in response.text
+    assert "Disallow: /p/*/edit\n" in response.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/p/{id}", "/p/{id}/edit", "/@alice", "/write", "/signin", "/settings", "/no"]
+)
+def test_the_policy_of_pages_allows_nothing_inline_and_no_other_server(anonymous, path, post):
+    headers = anonymous.get(path.format(**post), headers={"Accept": "text/html"}).headers
+    policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["img-src"] == "'self' blob:"
+    assert policy["form-action"] == "'none'"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/p/{post}", "/@alice", "/write", "/p/{post}/edit", "/settings", "/signin", "/signup"],
+)
+@pytest.mark.usefixtures("alice")
+def test_a_page_is_the_same_for_everybody(path, request, post):
+    path = path.format(post=post["id"])
+    clients = map(request.getfixturevalue, ("anonymous", "alice", "bob", "moderator"))
+    responses = [client.get(path) for client in clients]
+    assert len({response.data for response in responses}) == 1
+    assert {response.headers["Cache-Control"] for response in responses} == {
+        "public, max-age=0, must-revalidate"
+    }
+    assert len({response.headers["ETag"] for response in responses}) == 1
+    assert {"Set-Cookie", "Vary"}.isdisjoint(responses[1].headers.keys())
+
+
+def test_a_page_that_has_not_changed_is_304(anonymous, alice, post):
+    etag = anonymous.get(path_of(post)).headers["ETag"]
+    again = anonymous.get(path_of(post), headers={"If-None-Match": etag})
+    assert (again.status_code, again.data) == (304, b"")
+    alice.add_comment(post, "A comment")
+    assert anonymous.get(path_of(post), headers={"If-None-Match": etag}).status_code == 200
+
+
+def test_what_users_write_is_escaped_everywhere(sign_in, read):
+    client = sign_in("mallory", display_name=HOSTILE[:64])
+    client.patch(f"/users/{client.user['id']}", json={"bio": HOSTILE})
+    post = client.create_post(HOSTILE, content=HOSTILE)
+    client.add_image(post, alt=HOSTILE)
+    client.add_comment(post, HOSTILE)
+    for path in ("/", path_of(post), f"{path_of(post)}/edit", "/@mallory"):
+        page = read(path)
+        assert len(page.all("script")) == 1
+        assert "49" not in page.text
+        assert any(HOSTILE[:30] in text for text in page.texts), path
+    assert read(path_of(post)).all("img", alt=HOSTILE)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "path", ["/p/" + "a" * 21, "/p/short", "/@unknown", "/@a%00b", "/nowhere"]
+    )
+    def test_an_unknown_page_is_a_page(self, read, path):
+        page = read(path, 404)
+        assert "Not Found" in page.text
+        assert "/" in links(page)
+
+    def test_it_names_the_request(self, anonymous):
+        headers = {"X-Request-ID": "abc", "Accept": "text/html"}
+        assert "Request abc" in anonymous.get("/nowhere", headers=headers).text
+
+    @pytest.mark.parametrize("accept", ["*/*", "application/json", "image/*", "", "text/html;q=0"])
+    def test_an_unknown_path_is_a_problem_for_other_clients(self, anonymous, accept):
+        assert_problem(anonymous.get("/nowhere", headers={"Accept": accept}), 404)
+
+    def test_errors_of_the_api_are_problems_for_all(self, anonymous):
+        headers = {"Accept": "text/html"}
+        assert_problem(anonymous.get("/posts/" + "a" * 21, headers=headers), 404)
+        assert_problem(anonymous.post("/posts", headers=headers), 401)
+        assert_problem(anonymous.post("/preview", headers=headers), 401)
+        assert_problem(anonymous.get("/signout", headers=headers), 405)
+
+    def test_a_database_that_does_not_answer_is_a_page(self, read, monkeypatch):
+        def fail(*_, **__):
+            raise sa.exc.OperationalError("", {}, Exception("locked"))
+
+        monkeypatch.setattr(views, "paginate", fail)
+        assert "Service Unavailable" in read("/", 503).text
+
+
+class TestPreview:
+    def test_it_is_rendered_as_the_page_will_be(self, alice, read):
+        content = "# A\n\n<b>b</b> https://example.com ![c](https://example.com/c.png)"
+        html = alice.post("/preview", json={"content": content}).json["html"]
+        post = alice.create_post("A title", content=content)
+        page = alice.get(path_of(post)).text
+        assert html.strip() in page
+
+    def test_an_invalid_text_is_422(self, alice):
+        for content in ("", " ", "x" * 100_001, 1, "\ud800"):
+            response = alice.post("/preview", json={"content": content})
+            [error] = assert_problem(response, 422)["errors"]
+            assert error["pointer"] == "/content"
+
+    def test_it_needs_a_session(self, anonymous):
+        assert_problem(anonymous.post("/preview", json={"content": "x"}), 401)
+
+    def test_it_is_limited(self, make_app, alice):
+        app = make_app(RATE_LIMITS="on", LIMIT_POSTS="1/hour")
+        client = alice.copy(app)
+        for _ in range(20):
+            assert client.post("/preview", json={"content": "x"}).status_code == 200
+        assert_problem(client.post("/preview", json={"content": "x"}), 429)
+
+
+class TestWithoutPages:
+    @pytest.fixture
+    def client(self, make_app):
+        return make_app(PAGES="off").test_client()
+
+    def test_the_root_redirects_to_the_documentation(self, client):
+        response = client.get("/")
+        assert (response.status_code, response.headers["Location"]) == (
+            302,
+            "http://localhost/docs",
+        )
+
+    @pytest.mark.parametrize("path", ["/write", "/settings", "/@alice", "/robots.txt", "/preview"])
+    def test_there_are_no_pages(self, client, path):
+        assert_problem(client.get(path, headers={"Accept": "text/html"}), 404)
+
+    def test_sign_in_is_only_posted(self, client):
+        assert_problem(client.get("/signin"), 405)
