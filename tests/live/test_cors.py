@@ -50,12 +50,13 @@ class EmptyPage(BaseHTTPRequestHandler):
 def other_origin(port):
     """Serve pages at another port, which is another origin of the same site."""
     server = ThreadingHTTPServer(("127.0.0.1", port), EmptyPage)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_a_page_of_a_trusted_origin_reads_and_writes(serve, people):

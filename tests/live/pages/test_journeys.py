@@ -292,11 +292,10 @@ def prefixed_url(serve):
     }
     proxy = ProxyMiddleware(NotFound(), {"/community/": target})
     server = make_server("127.0.0.1", 0, proxy, threaded=True)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.port}/community"
     server.shutdown()
-    thread.join()
     server.server_close()
 
 
