@@ -214,22 +214,18 @@ def snapshot() -> Iterator[sa.Connection]:
     """Yield a connection that reads one consistent state of the database, while others write."""
     engine = db.engine.execution_options(writes=False, snapshot=True)
     with engine.begin() as connection:
-        _lift_time_limits(connection)
+        lift_time_limits(connection)
         yield connection
 
 
-@contextmanager
-def exclusive_transaction() -> Iterator[sa.Connection]:
-    """Yield a connection in a transaction that locks every table against other writers."""
-    with db.engine.begin() as connection:
-        _lift_time_limits(connection)
-        if db.engine.dialect.name == "postgresql":  # SQLite's write lock is on all tables
-            tables = ", ".join(db.metadata.tables)
-            connection.exec_driver_sql(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
-        yield connection
+def lock_tables(connection: sa.Connection) -> None:
+    """Lock every table against other writers, within a transaction that writes."""
+    if connection.dialect.name == "postgresql":  # SQLite's write lock is on all tables
+        tables = ", ".join(db.metadata.tables)
+        connection.exec_driver_sql(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
 
 
-def _lift_time_limits(connection: sa.Connection) -> None:
+def lift_time_limits(connection: sa.Connection) -> None:
     """Lift the limits that are meant for requests, except that on the wait for a lock."""
     if connection.dialect.name == "postgresql":
         for name in ("statement_timeout", "idle_in_transaction_session_timeout"):

@@ -1,14 +1,22 @@
-"""Build, change and import archives."""
+"""Build, change and import archives.
+
+Run as a program, it writes an archive of the current schema from that of the last one.
+"""
 
 import gzip
 import json
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import sqlalchemy as sa
 
+from posting import create_app
 from posting.db.engine import db
 from posting.db.migrations import head_revision
 from tests.helpers import ROOT
+
+ARCHIVES = ROOT / "tests" / "ops" / "archives"  # one of each schema, not compressed
 
 
 def example_archive():
@@ -130,3 +138,20 @@ def swap_lines(one, another):
 
 def append_line(content):
     return lambda lines: lines.append(content)
+
+
+def write_current_archive():
+    """Write the archive of the current schema to ARCHIVES, with the rows of the latest one."""
+    latest = max(ARCHIVES.glob("*.jsonl"))
+    with TemporaryDirectory() as folder:
+        app = create_app({"DATABASE_URL": f"sqlite:///{folder}/new.db", "INSTANCE_PATH": folder})
+        source, target = Path(folder, "source.gz"), Path(folder, "target.gz")
+        source.write_bytes(gzip.compress(latest.read_bytes()))
+        import_(app, source)
+        written = ARCHIVES / f"{head_revision()}.jsonl"
+        written.write_bytes(gzip.decompress(export(app, target)))
+    print(f"{written.relative_to(ROOT)} has the rows of {latest.name}.")
+
+
+if __name__ == "__main__":
+    write_current_archive()

@@ -39,17 +39,22 @@ INVALID = [
     (set_header(format="tar"), "line 1: not the header of a Posting archive."),
     (set_header(version=2), "line 1: the format has version 2 and not 1."),
     (
-        set_header(schema="0001"),
-        "line 1: schema '0001', but this installation has {newest!r}. Bring both to the same "
-        "release, run flask db upgrade there, and export again.",
+        set_header(schema="9999"),
+        "line 1: schema '9999', which this installation does not know; its own is {newest!r}. "
+        "Import it with the release that exported it, or later.",
     ),
     (set_header(rows=[]), "line 1: rows must give the number of rows of each table."),
-    (set_header(rows={"users": 2}), "line 1: rows must give the number of rows of each table."),
+    (set_header(schema=["0001"]), "line 1: schema ['0001'], which this installation*."),
+    (set_header(schema="0001"), "line 1: rows must give the number of rows of each table of 0001."),
+    (
+        set_header(rows={"users": 2}),
+        "line 1: rows must give the number of rows of each table of {newest}.",
+    ),
     (set_counts(users=-1), "line 1: rows must give the number of rows of each table."),
     (set_counts(users=True), "line 1: rows must give the number of rows of each table."),
     (set_counts(users="2"), "line 1: rows must give the number of rows of each table."),
     (set_counts(users=2**63), "line 1: rows must give the number of rows of each table."),
-    (set_counts(badges=0), "line 1: rows must give the number of rows of each table."),
+    (set_counts(badges=0), "line 1: rows must give the number of rows of each table of {newest}."),
     (
         set_counts(users=1),
         "line 3: not a row of idempotency_keys, although line 1 counts more of them.",

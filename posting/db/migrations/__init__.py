@@ -9,11 +9,13 @@ from typing import Any
 import click
 import flask_migrate
 import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
 from alembic.script import ScriptDirectory
-from flask import Flask
+from flask import Flask, current_app
 
 from posting.config import StartError
-from posting.db.engine import db, error_reason, is_in_memory, sqlite_file
+from posting.db.engine import db, error_reason, is_in_memory, lift_time_limits, sqlite_file
 
 FOLDER = Path(__file__).parent
 VERSION_TABLE = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
@@ -55,8 +57,8 @@ def init_app(app: Flask) -> None:
     """
     flask_migrate.Migrate(app, db, directory=FOLDER)
     # Other commands check the schema themselves, as this one may be `flask db upgrade`.
-    command = click.get_current_context(silent=True)
-    if command is None or command.info_name == "run":
+    running = click.get_current_context(silent=True)
+    if running is None or running.info_name == "run":
         with app.app_context():
             ensure_current()
 
@@ -125,6 +127,7 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
     with connection:
         if engine.dialect.name == "postgresql":
             with connection.begin():
+                lift_time_limits(connection)
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
                 yield connection
             return
@@ -139,3 +142,19 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
                     )
         finally:
             sqlite.execute("PRAGMA foreign_keys=ON")
+
+
+def downgrade(connection: sa.Connection, revision: str) -> None:
+    """Downgrade the schema within a transaction of `schema_change`."""
+    command.downgrade(_config(connection), revision)
+
+
+def upgrade(connection: sa.Connection) -> None:
+    """Upgrade the schema within a transaction of `schema_change`."""
+    command.upgrade(_config(connection), "head")
+
+
+def _config(connection: sa.Connection) -> Config:
+    config: Config = current_app.extensions["migrate"].migrate.get_config()
+    config.attributes["connection"] = connection
+    return config

@@ -1,6 +1,7 @@
-"""The Alembic environment, for `flask db` and for the first start on SQLite."""
+"""The Alembic environment, for `flask db`, `flask import` and the first start on SQLite."""
 
 import logging
+from contextlib import nullcontext
 
 import click
 from alembic import context
@@ -12,10 +13,11 @@ from posting.db.engine import db
 from posting.db.migrations import database_revisions, head_revision, schema_change
 
 logger = logging.getLogger("alembic.runtime.migration")
-logger.setLevel(logging.INFO)
 if default_handler not in logger.handlers:
     logger.addHandler(default_handler)
 
+shared = context.config.attributes.get("connection")
+logger.setLevel(logging.WARNING if shared else logging.INFO)
 options = current_app.extensions["migrate"].configure_args | {"target_metadata": db.metadata}
 
 if context.is_offline_mode():
@@ -24,7 +26,7 @@ if context.is_offline_mode():
     with context.begin_transaction():
         context.run_migrations()
 else:
-    with schema_change(db.engine) as connection:
+    with nullcontext(shared) if shared else schema_change(db.engine) as connection:
         context.configure(connection=connection, transactional_ddl=True, **options)
         context.run_migrations()
         command = click.get_current_context(silent=True)

@@ -5,7 +5,8 @@ also when one is SQLite and the other is Postgres.
 """
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 from click import ClickException
 
-from posting.db.engine import db, error_reason, exclusive_transaction, snapshot
+from posting.db import migrations
+from posting.db.engine import db, error_reason, lift_time_limits, lock_tables, snapshot
 from posting.db.integrity import find_violation
-from posting.db.migrations import head_revision
+from posting.db.migrations import head_revision, known_revisions, schema_change
 from posting.ops.archive.lines import LineReader, Row, decode_row, encode_line, encode_row
 from posting.ops.files import atomic_write, command_errors
 from posting.ops.progress import progress
@@ -64,23 +66,25 @@ def write(path: Path, *, replace: bool) -> Counts:
 def read(path: Path) -> Counts:
     """Import the archive at `path` into an empty database, and return the rows per table.
 
+    An archive of an earlier schema goes into tables of that schema, which are then upgraded.
+
     Raise ClickException if the archive is invalid or the database fails or is not empty.
     """
     with command_errors(f"{path} cannot be read"), gzip.open(path) as file:
         lines = LineReader(path, file)
-        counts: Counts = lines.read(MAX_HEADER_BYTES, _decode_header)
-        with exclusive_transaction() as connection:
-            for table in db.metadata.sorted_tables:
-                if connection.execute(sa.select(sa.exists().select_from(table))).scalar_one():
-                    raise ClickException(
-                        f"The database is not empty: table {table.name} has rows. "
-                        "Set POSTING_DATABASE_URL to a new database."
-                    )
+        revision: str
+        counts: Counts
+        revision, counts = lines.read(MAX_HEADER_BYTES, _decode_header)
+        with _empty_tables(revision) as (connection, tables):
+            if counts.keys() != tables.keys():
+                raise lines.error(f"rows must give the number of rows of each table of {revision}")
             with progress("Importing", sum(counts.values())) as advance:
                 for name, count in counts.items():
-                    for imported in _import_table(connection, name, count, lines):
+                    for imported in _import_table(connection, tables[name], count, lines):
                         advance(imported)
             lines.expect_end()
+            if revision != head_revision():
+                migrations.upgrade(connection)
             if violation := find_violation(connection):
                 raise ClickException(f"{path} is inconsistent: {violation}.")
     return counts
@@ -110,34 +114,70 @@ def _export_table(connection: sa.Connection, table: sa.Table) -> Iterator[Row]:
         raise ClickException(f"A row of {table.name} cannot be exported: {error}.") from None
 
 
-def _decode_header(header: Any) -> Counts:
+@contextmanager
+def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, sa.Table]]]:
+    """Yield a connection and the tables of a revision, in a transaction that keeps writers out.
+
+    Raise ClickException if the database is not empty.
+    """
+    is_current = revision == head_revision()
+    # `schema_change` does without foreign keys on SQLite, whose errors name the line.
+    with db.engine.begin() if is_current else schema_change(db.engine) as connection:
+        lift_time_limits(connection)
+        lock_tables(connection)
+        for table in db.metadata.sorted_tables:
+            if connection.execute(sa.select(sa.exists().select_from(table))).scalar_one():
+                raise ClickException(
+                    f"The database is not empty: table {table.name} has rows. "
+                    "Set POSTING_DATABASE_URL to a new database."
+                )
+        if is_current:
+            yield connection, db.metadata.tables
+        else:
+            migrations.downgrade(connection, revision)
+            yield connection, _tables_of_schema(connection)
+
+
+def _tables_of_schema(connection: sa.Connection) -> dict[str, sa.Table]:
+    """Return the tables with the columns that the database has; their types are the models'."""
+    inspector = sa.inspect(connection)
+    tables = {}
+    for name in inspector.get_table_names():
+        if (model := db.metadata.tables.get(name)) is not None:
+            columns = [
+                sa.Column(found["name"], model.c[found["name"]].type, nullable=found["nullable"])
+                for found in inspector.get_columns(name)
+            ]
+            tables[name] = sa.Table(name, sa.MetaData(), *columns)
+    return tables
+
+
+def _decode_header(header: Any) -> tuple[str, Counts]:
+    """Return the revision of an archive, and its number of rows per table."""
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError("not the header of a Posting archive")
     if header.get("version") != VERSION:
         raise ValueError(f"the format has version {header.get('version')!r} and not {VERSION}")
-    if header.get("schema") != head_revision():
+    revision, counts = header.get("schema"), header.get("rows")
+    if not isinstance(revision, str) or revision not in known_revisions():
         raise ValueError(
-            f"schema {header.get('schema')!r}, but this installation has {head_revision()!r}. "
-            "Bring both to the same release, run flask db upgrade there, and export again"
+            f"schema {revision!r}, which this installation does not know; "
+            f"its own is {head_revision()!r}. Import it with the release that exported it, or later"
         )
-    counts = header.get("rows")
-    if (
-        not isinstance(counts, dict)
-        or counts.keys() != db.metadata.tables.keys()
-        or not all(type(count) is int and 0 <= count < 2**63 for count in counts.values())
+    if not isinstance(counts, dict) or not all(
+        type(count) is int and 0 <= count < 2**63 for count in counts.values()
     ):
         raise ValueError("rows must give the number of rows of each table")
-    return counts
+    return revision, counts
 
 
 def _import_table(
-    connection: sa.Connection, name: str, count: int, lines: LineReader
+    connection: sa.Connection, table: sa.Table, count: int, lines: LineReader
 ) -> Iterator[int]:
     """Insert the next `count` rows in batches, and yield the number of rows in each.
 
     Raise ClickException with the line that is invalid or breaks a constraint.
     """
-    table = db.metadata.tables[name]
     statement = sa.insert(table)
     size, max_bytes = BATCH_ROWS, MAX_LINE_BYTES
     if _has_bytes(table):

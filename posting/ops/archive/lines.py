@@ -18,11 +18,9 @@ from typing import Any
 import sqlalchemy as sa
 from click import ClickException
 
-from posting.db.models import Identifier, User
+from posting.db.models import Identifier
 from posting.db.types import ID_LENGTH, ID_PATTERN, UtcDateTime, to_rfc3339
 from posting.schemas.fields import USERNAME_PATTERN
-
-USERNAME = User.__table__.c.username
 
 Row = dict[str, Any]
 
@@ -131,7 +129,7 @@ def _decode(column: sa.Column[Any], value: Any) -> Any:
     decoded = DECODERS[type(column.type)](value)
     if column.type is Identifier and not re.fullmatch(ID_PATTERN, decoded):
         raise ValueError(f"must be {ID_LENGTH} characters of A-Z, a-z, 0-9, '_' and '-'")
-    if column is USERNAME and not re.fullmatch(USERNAME_PATTERN, decoded):
+    if str(column) == "users.username" and not re.fullmatch(USERNAME_PATTERN, decoded):
         raise ValueError("must be a valid username")
     max_length = column.type.length if isinstance(column.type, sa.String) else None
     if max_length is not None and len(decoded) > max_length:
