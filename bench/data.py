@@ -86,5 +86,6 @@ def _statements(engine: str, posts: int) -> list[str]:
         "INSERT INTO comments (id, post_id, author_id, content, version, created_at, updated_at) "
         f"SELECT {identifier('talk-')}, '{post_id(1)}', {some_user}, '{LINE * 5}', 1, {timestamp}, "
         f"{timestamp} FROM {numbers(COMMENTS)}",
-        f"UPDATE posts SET comment_count = {COMMENTS} WHERE id = '{post_id(1)}'",
+        f"UPDATE posts SET comment_count = {COMMENTS}, last_comment_at = (SELECT max(created_at) "
+        f"FROM comments) WHERE id = '{post_id(1)}'",
     ]

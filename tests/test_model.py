@@ -376,9 +376,17 @@ class Community(RuleBasedStateMachine):
             assert (row["author"] or {}).get("id") == (post.author and post.author.id)
             undeleted = [comment for comment in post.comments if comment.content is not None]
             assert row["comment_count"] == len(undeleted)
-            self.compare_comments(post)
+            assert row["last_activity_at"] == (self.compare_comments(post) or row["created_at"])
+        active = [
+            row
+            for page in follow_pages(self.anonymous, "/posts?sort=active&limit=3")
+            for row in page
+        ]
+        rows.sort(key=lambda row: (row["last_activity_at"], row["id"]), reverse=True)
+        assert active == rows
 
     def compare_comments(self, post):
+        """Return when the last comment was written."""
         url = f"/posts/{post.id}/comments?limit=2"
         rows = [row for page in follow_pages(self.anonymous, url) for row in page]
         assert {
@@ -398,6 +406,7 @@ class Community(RuleBasedStateMachine):
             assert row["deleted"] == (row["content"] is None)
             assert row["parent_id"] in seen
             seen.add(row["id"])
+        return max((row["created_at"] for row in rows), default=None)
 
     def teardown(self):
         self.compare_posts()

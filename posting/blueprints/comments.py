@@ -93,7 +93,7 @@ def create_comment(id: str, body: dict[str, Any]) -> Reply:
     parent = threads.get_parent(body.get("parent_id"), id)
     created_at = threads.timestamp_after(parent)
     row = insert(Comment, post_id=id, author_id=current_user.id, created_at=created_at, **body)
-    threads.count_comment(id)
+    threads.count_comment(id, created_at)
     comment = queries.to_plain(row, Comment.PUBLIC)
     comment |= {"author": current_user.as_author(), "deleted": False}
     headers = etag_header(row["version"])

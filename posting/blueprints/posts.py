@@ -51,10 +51,13 @@ class PostDeletionForbidden(Forbidden):
 )
 def list_posts(query: dict[str, Any]) -> Reply:
     """List the latest posts."""
-    expand = query.pop("expand", frozenset())
+    expand, sort = query.pop("expand", frozenset()), query.pop("sort")
     statement = LISTS["content" in expand, "author" in query]
     longest = MAX_CONTENT if "content" in expand else None
-    page = paginate(statement, query, name="list_posts", newest_first=True, max_length=longest)
+    order = queries.ORDERS[sort]
+    page = paginate(
+        statement, query, name=order.name, time=order.time, newest_first=True, max_length=longest
+    )
     if "images" in expand:
         images = queries.get_images_of_posts([post["id"] for post in page.items])
         for post in page.items:
@@ -75,6 +78,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
 def create_post(body: dict[str, Any]) -> Reply:
     """Write a post."""
     row = insert(Post, author_id=current_user.id, **body)
+    row["last_activity_at"] = row["created_at"]
     post = queries.to_plain(row, Post.DETAIL) | {"author": current_user.as_author(), "images": []}
     headers = etag_header(row["version"])
     headers["Location"] = external_url("posts.get_post", id=row["id"])

@@ -12,6 +12,12 @@ CHECKS = {
         SELECT id FROM posts WHERE comment_count <> (
             SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL
         )""",
+    "the last_comment_at of post {} is wrong": """
+        SELECT id FROM posts LEFT JOIN (
+            SELECT post_id, max(created_at) AS latest FROM comments
+            WHERE content IS NOT NULL GROUP BY post_id
+        ) AS found ON post_id = posts.id
+        WHERE last_comment_at IS DISTINCT FROM latest""",
     "the size of image {} is not the number of its bytes": """
         SELECT id FROM images LEFT JOIN image_data ON image_id = id
         WHERE size <> coalesce(length(data), 0)""",

@@ -8,7 +8,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, 
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from posting.db.engine import Base
-from posting.db.types import ID_LENGTH, new_id, now, same_as_created_at
+from posting.db.types import ID_LENGTH, UtcDateTime, new_id, now, same_as_created_at
 
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
@@ -85,7 +85,15 @@ class Post(Base):
     """A text with a title. It outlives its author's account unless the author decides otherwise."""
 
     # Columns of the API's two forms of a post.
-    SUMMARY = ("id", "title", "author_id", "created_at", "updated_at", "comment_count")
+    SUMMARY = (
+        "id",
+        "title",
+        "author_id",
+        "created_at",
+        "updated_at",
+        "last_activity_at",
+        "comment_count",
+    )
     DETAIL = (*SUMMARY, "content")
 
     __tablename__ = "posts"
@@ -100,6 +108,10 @@ class Post(Base):
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at, onupdate=now)
+    last_comment_at: Mapped[datetime | None] = mapped_column()
+    last_activity_at: Mapped[datetime] = column_property(
+        func.coalesce(last_comment_at, created_at, type_=UtcDateTime())
+    )
 
     author: Mapped[User | None] = relationship()
 
@@ -107,6 +119,13 @@ class Post(Base):
     __table_args__ = (
         Index(None, created_at, id),
         Index(None, author_id, created_at, id),
+        Index("ix_posts_last_activity_at_id", func.coalesce(last_comment_at, created_at), id),
+        Index(
+            "ix_posts_author_id_last_activity_at_id",
+            author_id,
+            func.coalesce(last_comment_at, created_at),
+            id,
+        ),
         CheckConstraint("length(title) BETWEEN 1 AND 200", name="title_length"),
         CheckConstraint("length(content) BETWEEN 1 AND 100000", name="content_length"),
         CheckConstraint("comment_count >= 0", name="comment_count"),

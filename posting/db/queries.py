@@ -5,7 +5,7 @@ A model's tuples of column names say what is sent; the statements are built once
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -15,6 +15,19 @@ from posting.db.models import Comment, Image, ImageData, ModerationAction, Post,
 from posting.db.types import Rfc3339Text, UtcDateTime, to_rfc3339
 
 Item = dict[str, Any]
+
+
+class Order(NamedTuple):
+    """An order of posts, newest first: its name in cursors, and the timestamp that it goes by."""
+
+    name: str
+    time: str
+
+
+ORDERS = {
+    "new": Order("list_posts", "created_at"),
+    "active": Order("active_posts", "last_activity_at"),
+}
 
 
 def columns(model: type[Base], names: tuple[str, ...]) -> Iterator[sa.ColumnElement[Any]]:

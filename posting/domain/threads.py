@@ -36,9 +36,14 @@ def timestamp_after(parent: Comment | None) -> datetime:
     return max(now(), parent.created_at + MILLISECOND) if parent else now()
 
 
-def count_comment(post_id: str) -> None:
-    """Increment a post's number of comments, which is no edit of the post."""
-    counted = {"comment_count": Post.comment_count + 1, "updated_at": Post.updated_at}
+def count_comment(post_id: str, created_at: datetime) -> None:
+    """Count a new comment on a post, which is no edit of the post."""
+    latest = sa.case((Post.last_comment_at > created_at, Post.last_comment_at), else_=created_at)
+    counted = {
+        Post.comment_count: Post.comment_count + 1,
+        Post.last_comment_at: latest,
+        Post.updated_at: Post.updated_at,
+    }
     db.session.execute(sa.update(Post).where(Post.id == post_id).values(counted))
 
 
@@ -48,6 +53,8 @@ def delete_comments(ids: Collection[str]) -> None:
     Comments with remaining replies become tombstones. Tombstones above the others are deleted if
     they have no replies left.
     """
+    commented = sa.select(Comment.post_id).where(Comment.id.in_(ids)).distinct()
+    posts = db.session.scalars(commented).all()
     remaining, deleted, parents = _split(ids)
     empty = {"content": None, "author_id": None, "version": Comment.version + 1}
     for statement in (
@@ -55,6 +62,7 @@ def delete_comments(ids: Collection[str]) -> None:
         sa.update(Comment).where(Comment.id.in_(remaining)).values(empty),
         sa.delete(Comment).where(Comment.id.in_(deleted)),
         sa.delete(Comment).where(Comment.id.in_(_bare_tombstones(parents))),
+        _update_last_comment(posts),
     ):
         db.session.execute(statement, execution_options=BULK)
 
@@ -84,6 +92,13 @@ def _uncount(condition: sa.ColumnElement[bool]) -> sa.Update:
     deleted = counts.subquery()
     left = {"comment_count": Post.comment_count - deleted.c.number, "updated_at": Post.updated_at}
     return sa.update(Post).where(Post.id == deleted.c.post_id).values(left)
+
+
+def _update_last_comment(posts: Collection[str]) -> sa.Update:
+    """Find the last comments again. None is a tombstone: those have replies, which are later."""
+    latest = sa.select(sa.func.max(Comment.created_at)).where(Comment.post_id == Post.id)
+    found = {"last_comment_at": latest.scalar_subquery(), "updated_at": Post.updated_at}
+    return sa.update(Post).where(Post.id.in_(posts)).values(found)
 
 
 def _bare_tombstones(ids: Collection[str]) -> sa.Select[str]:

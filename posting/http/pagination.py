@@ -51,40 +51,45 @@ def paginate(
     *,
     name: str,
     newest_first: bool,
+    time: str = "created_at",
     max_length: int | None = None,
 ) -> Page:
     """Return a page of the list of posts or comments whose cursors contain `name`.
 
     `statement` is built once and takes its parameters from the query. An index must cover its
-    columns `created_at` and `id`, which are the order. With `max_length`, the page ends early if
-    its `content` has more characters. Error: 422 for a cursor of another list.
+    columns `time` and `id`, which are the order. With `max_length`, the page ends early if its
+    `content` has more characters. Error: 422 for a cursor of another list.
     """
     limit, values = query["limit"], {**query, "limit": query["limit"] + 1}
     if has_cursor := "cursor" in query:
         values["after_time"], values["after_id"] = _read_cursor(query["cursor"], name)
-    rows = fetch_all(_page(statement, newest_first=newest_first, has_cursor=has_cursor), **values)
+    rows = fetch_all(
+        _page(statement, time, newest_first=newest_first, has_cursor=has_cursor), **values
+    )
     if max_length is not None:
         lengths = accumulate(len(row.content or "") for row in rows[:limit])
         limit = max(1, sum(length <= max_length for length in lengths))
     if len(rows) <= limit:
         return Page(to_items(rows), None)
     last = rows[limit - 1]
-    milliseconds = (datetime.fromisoformat(last.created_at) - EPOCH) // MILLISECOND
+    milliseconds = (datetime.fromisoformat(getattr(last, time)) - EPOCH) // MILLISECOND
     return Page(to_items(rows[:limit]), f"{name}.{milliseconds}.{last.id}")
 
 
 @cache
 def _page(
-    statement: sa.Select[*tuple[Any, ...]], *, newest_first: bool, has_cursor: bool
+    statement: sa.Select[*tuple[Any, ...]], time: str, *, newest_first: bool, has_cursor: bool
 ) -> sa.Select[*tuple[Any, ...]]:
-    order = statement.selected_columns.created_at, statement.selected_columns.id
+    order = statement.selected_columns[time], statement.selected_columns.id
     if has_cursor:
-        after = sa.tuple_(
+        after = (
             sa.bindparam("after_time", type_=UtcDateTime()),
             sa.bindparam("after_id", type_=order[1].type),
         )
-        place = sa.tuple_(*order)
-        statement = statement.where(place < after if newest_first else place > after)
+        place, there = sa.tuple_(*order), sa.tuple_(*after)
+        statement = statement.where(place < there if newest_first else place > there)
+        # SQLite finds a place in an index on an expression by the first column alone.
+        statement = statement.where(order[0] <= after[0] if newest_first else order[0] >= after[0])
     statement = statement.order_by(*(column.desc() if newest_first else column for column in order))
     return statement.limit(sa.bindparam("limit", type_=sa.Integer()))
 

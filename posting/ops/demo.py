@@ -98,6 +98,7 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             "title": random.choice(TITLES).format(thing),
             "content": "\n\n".join([opening, *paragraphs, closing]),
             "comment_count": comment_count,
+            "last_comment_at": None,
             "created_at": truncate_to_milliseconds(start + step * number),
         }
         batch[Post].append(post)
@@ -134,6 +135,7 @@ def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:
             "created_at": created_at,
         }
         recent.append(comment["id"])
+        post["last_comment_at"] = created_at
         yield comment
 
 

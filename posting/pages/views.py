@@ -26,7 +26,7 @@ from posting.http.urls import base_url
 from posting.pages import elements, forms, markdown, threads
 from posting.schemas.base import PageQuery
 from posting.schemas.fields import IMAGES_PER_POST
-from posting.schemas.posts import Preview, PreviewInput
+from posting.schemas.posts import Preview, PreviewInput, sort
 
 ABOUT = "about.md"
 CUSTOM_CSS = "custom.css"
@@ -64,6 +64,12 @@ class CursorQuery(PageQuery):
     class Meta:
         unknown = EXCLUDE
         exclude = ("limit",)
+
+
+class PostsQuery(CursorQuery):
+    """The cursor and the order of posts."""
+
+    sort = sort()
 
 
 @pages.record
@@ -104,12 +110,15 @@ def page(template: str, **context: Any) -> Response:
     return Response(html, headers={"Content-Security-Policy": POLICY})
 
 
-@pages.get("/", access=PUBLIC, query=CursorQuery(), documented=False)
+@pages.get("/", access=PUBLIC, query=PostsQuery(), documented=False)
 def show_latest_posts(query: dict[str, Any]) -> Reply:
     """Show the latest posts."""
-    query["limit"] = POSTS_PER_PAGE
-    posts = paginate(queries.POST_EXCERPTS, query, name="list_posts", newest_first=True)
-    return page("front.html", page=posts)
+    query["limit"], sort = POSTS_PER_PAGE, query.pop("sort")
+    order = queries.ORDERS[sort]
+    posts = paginate(
+        queries.POST_EXCERPTS, query, name=order.name, time=order.time, newest_first=True
+    )
+    return page("front.html", page=posts, sort=sort)
 
 
 @pages.get("/p/<page_id:id>", access=PUBLIC, query=CursorQuery(), documented=False)

@@ -11,6 +11,8 @@ from posting.schemas.fields import (
     ONE_LINE_PATTERN,
     Identifier,
     Length,
+    OneOf,
+    Parameter,
     String,
     Timestamp,
     Words,
@@ -24,10 +26,20 @@ from posting.schemas.messages import Message
 MAX_EXPANDED = 50  # posts in a list with their content or images
 
 
+def sort() -> Parameter:
+    """Return the field of the order of posts."""
+    return Parameter(
+        load_default="new",
+        validate=OneOf(["new", "active"]),
+        metadata=described("active", "By the time of the post, or of the last comment on it."),
+    )
+
+
 class PostsQuery(PageQuery):
     """A page of posts."""
 
     author = Identifier()
+    sort = sort()
     expand = Words(
         "content",
         "images",
@@ -81,6 +93,7 @@ class PostBrief(Output):
     author = author()
     created_at = Timestamp()
     updated_at = Timestamp()
+    last_activity_at = Timestamp()
     comment_count = fields.Integer(metadata=described(0))
     content = fields.String(metadata=described("They *weave* algebra."))
     images = fields.List(fields.Nested(Image), validate=validate.Length(max=IMAGES_PER_POST))

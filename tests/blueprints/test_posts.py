@@ -17,7 +17,8 @@ def test_a_post_is_created_and_read(alice, anonymous):
     assert created.status_code == 201
     post = created.json
     assert set(post) == {
-        "id", "title", "content", "author", "created_at", "updated_at", "comment_count", "images",
+        "id", "title", "content", "author", "created_at", "updated_at", "last_activity_at",
+        "comment_count", "images",
     }  # fmt: skip
     assert post["content"] == "Line one\n\nß 🚂"
     assert post["author"] == {"id": alice.user["id"], "username": "alice", "display_name": "Alice"}

@@ -73,6 +73,9 @@ CONSISTENCY_RULES = {
     "comment_count is exact": """
         SELECT id FROM posts WHERE comment_count <>
         (SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL)""",
+    "last_comment_at is exact": """
+        SELECT id FROM posts WHERE last_comment_at IS DISTINCT FROM
+        (SELECT max(created_at) FROM comments WHERE post_id = posts.id AND content IS NOT NULL)""",
     "a reply is on the post of its parent, and created later": """
         SELECT r.id FROM comments r JOIN comments p ON p.id = r.parent_id
         WHERE r.post_id <> p.post_id OR r.created_at <= p.created_at""",

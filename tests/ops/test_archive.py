@@ -132,7 +132,7 @@ def test_replies_follow_their_parents(app, post, tmp_path):
             parent_id = thread[number - 1] if number else None
             row = {"id": comment_id, "parent_id": parent_id, "created_at": created_at}
             db.session.add(Comment(post_id=post["id"], content="x", **row))
-            threads.count_comment(post["id"])
+            threads.count_comment(post["id"], created_at)
             db.session.flush()
         db.session.commit()
     export(app, tmp_path / "1.gz")

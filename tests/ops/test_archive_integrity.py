@@ -24,7 +24,7 @@ from tests.helpers.archives import (
 
 def reply_on_another_post(lines):
     other = lines[POST - 1]["row"] | {"id": "x" * 21, "comment_count": 1}
-    lines[POST - 1]["row"]["comment_count"] = 1
+    lines[POST - 1]["row"] |= {"comment_count": 1, "last_comment_at": "2026-11-21T09:34:00.250Z"}
     lines[REPLY - 1]["row"]["post_id"] = other["id"]
     lines.insert(POST, {"table": "posts", "row": other})
     lines[0]["rows"]["posts"] = 2
@@ -58,6 +58,14 @@ INCONSISTENT = {
     "a deleted comment counts": (
         set_values(COMMENT, content=None, author_id=None),
         f"the comment_count of post {POST_ID} is wrong",
+    ),
+    "an earlier comment is the last": (
+        set_values(POST, last_comment_at="2026-11-21T09:34:00.250Z"),
+        f"the last_comment_at of post {POST_ID} is wrong",
+    ),
+    "no comment is the last": (
+        set_values(POST, last_comment_at=None),
+        f"the last_comment_at of post {POST_ID} is wrong",
     ),
     "no bytes": (delete_bytes, f"the size of image {IMAGE_ID} is not the number of its bytes"),
     "empty bytes": (

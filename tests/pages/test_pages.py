@@ -1,6 +1,7 @@
 """Pages: what they show, that they are the same for everybody, and errors as pages."""
 
 import re
+import time
 from datetime import datetime
 from html.parser import HTMLParser
 
@@ -114,6 +115,23 @@ def test_older_posts_follow_by_the_cursor_of_the_api(alice, anonymous, read, mon
     first = anonymous.get("/posts?limit=2").headers["Link"]
     [older] = [link["href"] for link in read("/").all("a", rel="next")]
     assert re.search("cursor=[^&>]*", first)[0] == re.search("cursor=.*", older)[0]
+
+
+def test_the_front_page_has_both_orders(alice, read, monkeypatch):
+    posts = []
+    for number in range(3):
+        posts.append(alice.create_post(f"Post {number}"))
+        time.sleep(0.002)  # with the same timestamp, their ids would decide
+    alice.add_comment(posts[0], "A comment")
+    for path, order, titles in (("/", "New", "210"), ("/?sort=active", "Active", "021")):
+        page = read(path)
+        assert re.findall(r"Post (\d)", page.text) == [*titles]
+        [link] = page.all("a", **{"aria-current": "true"})
+        assert ("sort=active" in link["href"]) == (order == "Active")
+    monkeypatch.setattr(views, "POSTS_PER_PAGE", 2)
+    alice.create_post("Post 3")
+    [older] = read("/?sort=active").all("a", rel="next")
+    assert re.findall(r"Post (\d)", read("/" + older["href"]).text) == ["2", "1"]
 
 
 @pytest.mark.parametrize("path", ["/", "/p/{id}", "/@alice"])
