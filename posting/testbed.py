@@ -16,6 +16,7 @@ from flask.testing import FlaskClient
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from posting.config import CHEAP_PASSWORD_HASH, SETTINGS, StartError
+from posting.db import search
 from posting.db.engine import db, is_in_memory
 from posting.db.migrations import ensure_current
 from posting.db.models import MODERATOR, User
@@ -80,6 +81,7 @@ def delete_all_rows(app: Flask) -> None:
     with app.app_context(), db.engine.begin() as connection:
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
+        search.clear(connection)
 
 
 def sign_in(app: Flask, username: str, **profile: Any) -> Client:

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from posting.cli import data, demo, doctor, moderation, openapi, users
+from posting.cli import data, demo, doctor, moderation, openapi, search, users
 
 
 def init_app(app: Flask) -> None:
@@ -15,6 +15,7 @@ def init_app(app: Flask) -> None:
         data.back_up,
         data.restore,
         doctor.examine,
+        search.search,
         openapi.openapi,
     ):
         app.cli.add_command(command)

@@ -242,9 +242,7 @@ def is_in_transaction() -> bool:
     return db.session.registry.has() and db.session().in_transaction()
 
 
-def fetch_all(
-    statement: sa.Select[*tuple[Any, ...]], **values: Any
-) -> Sequence[sa.Row[*tuple[Any, ...]]]:
+def fetch_all(statement: sa.Executable, **values: Any) -> Sequence[sa.Row[*tuple[Any, ...]]]:
     """Return the rows of a SELECT of columns, within the transaction if one has begun.
 
     The ORM session is passed by: building objects takes longer than the query.

@@ -12,7 +12,7 @@ CHECKS = {
         SELECT id FROM posts WHERE comment_count <> (
             SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL
         )""",
-    "the last_comment_at of post {} is wrong": """
+    "the last_comment_at of post {} is wrong; flask search rebuild corrects it": """
         SELECT id FROM posts LEFT JOIN (
             SELECT post_id, max(created_at) AS latest FROM comments
             WHERE content IS NOT NULL GROUP BY post_id

@@ -7,6 +7,7 @@ from time import sleep
 import sqlalchemy as sa
 from werkzeug.exceptions import Conflict
 
+from posting.db import search
 from posting.db.engine import db, violated_constraint
 from posting.db.locks import lock_posts
 from posting.db.models import Comment, Post, User
@@ -52,7 +53,7 @@ def delete_account(user: User, *, with_content: bool) -> None:
     commented = sa.select(Comment.post_id).where(Comment.author_id == user.id)
     lock_posts(Post.id.in_(written.union(commented)))
     if with_content:
-        db.session.execute(sa.delete(Post).where(Post.author_id == user.id))
+        _delete_posts(Post.author_id == user.id)
         own = sa.select(Comment.id).where(Comment.author_id == user.id)
         delete_comments(db.session.scalars(own).all())
     db.session.execute(sa.delete(User).where(User.id == user.id))
@@ -62,10 +63,19 @@ def _clear_posts(user_id: str, with_content: bool) -> bool:
     """Clear some posts of a user, and return whether there may be more."""
     own = sa.select(Post.id).where(Post.author_id == user_id).order_by(Post.id)
     ids = db.session.scalars(own.limit(POSTS_PER_STEP).with_for_update()).all()
-    no_author = {"author_id": None, "updated_at": Post.updated_at}
-    statement = sa.delete(Post) if with_content else sa.update(Post).values(no_author)
-    db.session.execute(statement.where(Post.id.in_(ids)), execution_options=BULK)
+    if with_content:
+        _delete_posts(Post.id.in_(ids))
+    else:
+        no_author = {"author_id": None, "updated_at": Post.updated_at}
+        statement = sa.update(Post).where(Post.id.in_(ids)).values(no_author)
+        db.session.execute(statement, execution_options=BULK)
     return len(ids) == POSTS_PER_STEP
+
+
+def _delete_posts(condition: sa.ColumnElement[bool]) -> None:
+    places = db.session.execute(sa.select(Post.created_at, Post.id).where(condition)).all()
+    search.remove_posts([(place.created_at, place.id) for place in places])
+    db.session.execute(sa.delete(Post).where(condition), execution_options=BULK)
 
 
 def _clear_comments(user_id: str, with_content: bool) -> bool:

@@ -4,6 +4,7 @@ A cursor is not signed: it only says where in a public list to go on.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from flask import request
 
 from posting.db.engine import fetch_all
 from posting.db.queries import Item, to_items
+from posting.db.search import Place
 from posting.db.types import ID_LENGTH, UtcDateTime
 from posting.http.errors import InvalidInput, input_error
 from posting.http.urls import base_url
@@ -53,19 +55,28 @@ def paginate(
     newest_first: bool,
     time: str = "created_at",
     max_length: int | None = None,
+    find: Callable[[Place | None, int], list[str]] | None = None,
 ) -> Page:
     """Return a page of the list of posts or comments whose cursors contain `name`.
 
     `statement` is built once and takes its parameters from the query. An index must cover its
     columns `time` and `id`, which are the order. With `max_length`, the page ends early if its
-    `content` has more characters. Error: 422 for a cursor of another list.
+    `content` has more characters. With `find`, the list has only the rows that it finds: it takes
+    the last row of the page before and a limit, and returns ids. Error: 422 for a cursor of another
+    list.
     """
     limit, values = query["limit"], {**query, "limit": query["limit"] + 1}
-    if has_cursor := "cursor" in query:
-        values["after_time"], values["after_id"] = _read_cursor(query["cursor"], name)
-    rows = fetch_all(
-        _page(statement, time, newest_first=newest_first, has_cursor=has_cursor), **values
+    after = _read_cursor(query["cursor"], name) if "cursor" in query else None
+    if after:
+        values["after_time"], values["after_id"] = after
+    if find:
+        values["ids"] = find(after, values["limit"])
+        if not values["ids"]:
+            return Page([], None)
+    page = _page(
+        statement, time, newest_first=newest_first, has_cursor=bool(after), has_ids=bool(find)
     )
+    rows = fetch_all(page, **values)
     if max_length is not None:
         lengths = accumulate(len(row.content or "") for row in rows[:limit])
         limit = max(1, sum(length <= max_length for length in lengths))
@@ -78,7 +89,12 @@ def paginate(
 
 @cache
 def _page(
-    statement: sa.Select[*tuple[Any, ...]], time: str, *, newest_first: bool, has_cursor: bool
+    statement: sa.Select[*tuple[Any, ...]],
+    time: str,
+    *,
+    newest_first: bool,
+    has_cursor: bool,
+    has_ids: bool,
 ) -> sa.Select[*tuple[Any, ...]]:
     order = statement.selected_columns[time], statement.selected_columns.id
     if has_cursor:
@@ -90,11 +106,13 @@ def _page(
         statement = statement.where(place < there if newest_first else place > there)
         # SQLite finds a place in an index on an expression by the first column alone.
         statement = statement.where(order[0] <= after[0] if newest_first else order[0] >= after[0])
+    if has_ids:
+        statement = statement.where(order[1].in_(sa.bindparam("ids", expanding=True)))
     statement = statement.order_by(*(column.desc() if newest_first else column for column in order))
     return statement.limit(sa.bindparam("limit", type_=sa.Integer()))
 
 
-def _read_cursor(cursor: str, name: str) -> tuple[datetime, str]:
+def _read_cursor(cursor: str, name: str) -> Place:
     match = CURSOR.fullmatch(cursor)
     if match and match[1] == name:
         with suppress(OverflowError):  # not a date in the years 1 to 9999

@@ -16,7 +16,7 @@ from click import ClickException
 from pysqlite3 import dbapi2 as sqlite
 
 from posting.db.engine import db, is_in_memory, sqlite_file
-from posting.db.migrations import VERSION_TABLE, head_revision, known_revisions
+from posting.db.migrations import head_revision, known_revisions
 from posting.db.types import now
 from posting.ops.files import atomic_write, command_errors
 
@@ -201,7 +201,7 @@ def _keep(kept: Path, force: bool) -> None:
     """Copy the database to `kept` unless it is empty. Refuse to go on without `force`."""
     try:
         with db.engine.connect().execution_options(writes=False) as connection:
-            names = set(sa.inspect(connection).get_table_names()) - {VERSION_TABLE.name}
+            names = set(sa.inspect(connection).get_table_names()) & db.metadata.tables.keys()
             selects = [sa.select(sa.exists().select_from(sa.table(name))) for name in names]
             is_empty = not any(map(connection.scalar, selects))
     except sa.exc.DatabaseError:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from PIL import ImageDraw
 
 from posting.auth.passwords import hash_password
+from posting.db import search
 from posting.db.engine import Base, db
 from posting.db.models import Comment, Image, ImageData, Post, User
 from posting.db.types import new_id, now, truncate_to_milliseconds
@@ -112,6 +113,7 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             for model, rows in batch.items():
                 if rows:
                     db.session.execute(sa.insert(model), rows)
+            search.add_posts([post | {"version": 1} for post in batch[Post]])
             db.session.commit()
             yield len(batch[Post])
             for rows in batch.values():

@@ -39,6 +39,14 @@ class PostsQuery(PageQuery):
     """A page of posts."""
 
     author = Identifier()
+    q = Parameter(
+        validate=Length(1, 200),
+        metadata=described(
+            'engines "on looms" weav*',
+            "Words of the title or content, in any order. Phrases are in quotes, and `*` follows "
+            "the beginning of a word.",
+        ),
+    )
     sort = sort()
     expand = Words(
         "content",
@@ -55,6 +63,11 @@ class PostsQuery(PageQuery):
         if "expand" in data and data.get("limit", 0) > MAX_EXPANDED:
             message = f"Must be at most {MAX_EXPANDED} with expand."
             raise ValidationError(Message("out_of_range", message), "limit")
+
+    @validates_schema
+    def sort_found_posts_by_creation(self, data: dict[str, Any], **_: Any) -> None:
+        if "q" in data and data.get("sort") != "new":
+            raise ValidationError(Message("not_a_choice", "Must be new with q."), "sort")
 
 
 def content() -> String:

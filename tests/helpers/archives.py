@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import sqlalchemy as sa
 
 from posting import create_app
+from posting.db import search
 from posting.db.engine import db
 from posting.db.migrations import head_revision
 from tests.helpers import ROOT
@@ -54,6 +55,7 @@ def delete_all_rows(app):
     with app.app_context(), db.engine.begin() as connection:
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
+        search.clear(connection)
 
 
 def count_rows(app):

@@ -3,6 +3,9 @@
 import click
 
 from posting import create_app
+from posting.db import search
+from posting.db.engine import db
+from posting.db.models import Post
 from posting.ops import doctor
 
 GOOD = {
@@ -32,6 +35,15 @@ def only_problem(app, level, part):
     assert found == level
     assert part in message
     return next(finding.fix for finding in examine(app) if finding.level != "ok")
+
+
+def add_post(app, **values):
+    """Add a post to the database and to the search index."""
+    with app.app_context():
+        db.session.add(Post(title="x", content="x", **values))
+        db.session.flush()
+        list(search.rebuild(db.session.connection()))
+        db.session.commit()
 
 
 def unstarted(**settings):

@@ -61,11 +61,11 @@ INCONSISTENT = {
     ),
     "an earlier comment is the last": (
         set_values(POST, last_comment_at="2026-11-21T09:34:00.250Z"),
-        f"the last_comment_at of post {POST_ID} is wrong",
+        f"the last_comment_at of post {POST_ID} is wrong; flask search rebuild corrects it",
     ),
     "no comment is the last": (
         set_values(POST, last_comment_at=None),
-        f"the last_comment_at of post {POST_ID} is wrong",
+        f"the last_comment_at of post {POST_ID} is wrong; flask search rebuild corrects it",
     ),
     "no bytes": (delete_bytes, f"the size of image {IMAGE_ID} is not the number of its bytes"),
     "empty bytes": (

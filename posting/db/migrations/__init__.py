@@ -84,10 +84,8 @@ def ensure_current() -> None:
         if db.engine.dialect.name != "sqlite" or not is_new:
             raise StartError("The database schema is not current. Run: flask db upgrade")
         if is_in_memory():
-            with db.engine.begin() as connection:
-                db.metadata.create_all(connection)
-                connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32))")
-                connection.execute(VERSION_TABLE.insert().values(version_num=head_revision()))
+            with schema_change(db.engine) as connection:
+                upgrade(connection)
         else:
             flask_migrate.upgrade()
     except sa.exc.SQLAlchemyError as error:

@@ -2,13 +2,17 @@
 
 import logging
 from contextlib import nullcontext
+from typing import Any
 
 import click
 from alembic import context
 from flask import current_app
 from flask.logging import default_handler
 
-from posting.db import models  # noqa: F401 - fills the metadata that --autogenerate compares
+from posting.db import (
+    models,  # noqa: F401 - fills the metadata that --autogenerate compares
+    search,
+)
 from posting.db.engine import db
 from posting.db.migrations import database_revisions, head_revision, schema_change
 
@@ -18,7 +22,15 @@ if default_handler not in logger.handlers:
 
 shared = context.config.attributes.get("connection")
 logger.setLevel(logging.WARNING if shared else logging.INFO)
-options = current_app.extensions["migrate"].configure_args | {"target_metadata": db.metadata}
+
+
+def include_name(name: str | None, kind: str, _parents: Any) -> bool:
+    """Return whether --autogenerate compares a table or something of a table."""
+    return not (kind == "table" and str(name).startswith(search.TABLE.name))
+
+
+options = current_app.extensions["migrate"].configure_args
+options |= {"target_metadata": db.metadata, "include_name": include_name}
 
 if context.is_offline_mode():
     url = db.engine.url.render_as_string(hide_password=False)
@@ -29,7 +41,8 @@ else:
     with nullcontext(shared) if shared else schema_change(db.engine) as connection:
         context.configure(connection=connection, transactional_ddl=True, **options)
         context.run_migrations()
-        command = click.get_current_context(silent=True)
-        is_upgrade = command and command.info_name == "upgrade"
-        if is_upgrade and database_revisions(connection) == [head_revision()]:
-            click.echo(f"The database schema is up to date ({head_revision()}).")
+        if database_revisions(connection) == [head_revision()] and not shared:
+            search.fill(connection)
+            command = click.get_current_context(silent=True)
+            if command and command.info_name == "upgrade":
+                click.echo(f"The database schema is up to date ({head_revision()}).")

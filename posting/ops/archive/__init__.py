@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from click import ClickException
 
-from posting.db import migrations
+from posting.db import migrations, search
 from posting.db.engine import db, error_reason, lift_time_limits, lock_tables, snapshot
 from posting.db.integrity import find_violation
 from posting.db.migrations import head_revision, known_revisions, schema_change
@@ -85,6 +85,9 @@ def read(path: Path) -> Counts:
             lines.expect_end()
             if revision != head_revision():
                 migrations.upgrade(connection)
+            with progress("Indexing for search", counts["posts"]) as advance:
+                for indexed in search.rebuild(connection):
+                    advance(indexed)
             if violation := find_violation(connection):
                 raise ClickException(f"{path} is inconsistent: {violation}.")
     return counts

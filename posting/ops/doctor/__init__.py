@@ -2,6 +2,7 @@
 
 import sqlalchemy as sa
 
+from posting.db import search
 from posting.db.engine import db, error_reason, is_in_memory, sqlite_file
 from posting.db.migrations import database_revisions, head_revision, known_revisions
 from posting.ops.doctor import postgres, settings, sqlite, uploads
@@ -52,7 +53,7 @@ def _check_database() -> Findings:
     except sa.exc.SQLAlchemyError as error:
         yield failure(f"The database cannot be used ({error_reason(error)})", fix)
         return
-    for check in (*(sqlite.CHECKS if file else postgres.CHECKS), _check_schema):
+    for check in (*(sqlite.CHECKS if file else postgres.CHECKS), _check_schema, _check_search):
         try:
             with db.engine.connect().execution_options(writes=False) as connection:
                 yield check(connection)
@@ -75,3 +76,13 @@ def _check_schema(connection: sa.Connection) -> Finding:
         f"The schema is at {found[0]}, which this version does not know: a newer one upgraded it",
         f"Install that version again, or restore a backup from before the upgrade: {command}",
     )
+
+
+def _check_search(connection: sa.Connection) -> Finding:
+    if database_revisions(connection) != [head_revision()]:
+        return ok("Search needs a current schema first")
+    if wrong := search.count_wrong_entries(connection):
+        return failure(
+            f"The search index is not up to date with {wrong:,} posts", "Run: flask search rebuild"
+        )
+    return ok("All posts are in the search index")

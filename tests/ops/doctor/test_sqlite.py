@@ -12,12 +12,11 @@ from pysqlite3 import dbapi2
 
 from posting.db import engine
 from posting.db.engine import db, sqlite_file
-from posting.db.models import Post
 from posting.db.types import now
 from posting.ops.doctor import sqlite
 from posting.ops.doctor.findings import ok
 from tests.conftest import POSTGRES
-from tests.helpers.doctor import MIB, examine, only_problem, problems, unstarted
+from tests.helpers.doctor import MIB, add_post, examine, only_problem, problems, unstarted
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="uses SQLite")
 
@@ -205,18 +204,14 @@ def test_a_large_log_is_a_warning(app, healthy, monkeypatch):
 
 
 def test_posts_from_the_future_are_a_warning(app, healthy):
-    with app.app_context():
-        db.session.add(Post(title="x", content="x", created_at=now() + timedelta(days=1)))
-        db.session.commit()
+    add_post(app, created_at=now() + timedelta(days=1))
     assert "timedatectl" in only_problem(healthy, "warning", "in the future")
 
 
 @pytest.mark.parametrize("timestamp", ["zzz", 5])
 def test_an_invalid_value_is_a_failure(own, timestamp):
     app, file = own
-    with app.app_context():
-        db.session.add(Post(title="x", content="x"))
-        db.session.commit()
+    add_post(app)
     with closing(dbapi2.connect(file)) as connection:
         connection.execute("UPDATE posts SET created_at = ?", [timestamp])
         connection.commit()

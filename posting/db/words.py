@@ -1,0 +1,85 @@
+"""Words of texts and of search queries, which are the same on both databases.
+
+A word is a run of letters and digits, without regard to case, accents and compatibility forms, as
+Unicode defines them (UAX #15 and section 3.13 of the standard). In scripts that put no spaces
+between words, such as Chinese and Thai, each character is a word.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+MAX_WORD = 64  # characters; the rest of a longer word does not count
+MAX_FOLDED = 200_000  # characters of a text; Postgres indexes at most 1 MiB
+MAX_BEGINNINGS = 3  # in a query, since each may be the beginning of very many words
+MIN_BEGINNING = 2
+
+_COMBINING = [
+    chr(code) for code in range(0x300, 0x3100) if unicodedata.category(chr(code))[0] == "M"
+]
+_MARKS = "".join(_COMBINING)
+# Accents and the optional vowels of Hebrew and Arabic, by their combining classes. Others, such as
+# the vowels of Hindi and the voicing marks of Japanese, make another word.
+_ACCENTS = "".join(
+    mark
+    for mark in _COMBINING
+    if 10 <= unicodedata.combining(mark) <= 36 or unicodedata.combining(mark) >= 200
+)
+_ignored = re.compile(f"[{_ACCENTS}\u00ad\u200c-\u200f\u2060\ufeff]")  # and invisible characters
+# Thai, Lao, Myanmar, Khmer, Japanese and Chinese.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+_word = re.compile(
+    rf"(?=\w)[{_UNSPACED}][{_MARKS}]*|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MARKS}])*"
+)
+_part = re.compile(r'"([^"]*)"|([^\s"]+)')
+
+
+@dataclass(frozen=True)
+class Term:
+    """Words that must follow each other; the last one may be the beginning of a word."""
+
+    words: tuple[str, ...]
+    is_beginning: bool = False
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text."""
+    return [word[:MAX_WORD] for word in _word.findall(_fold(text))]
+
+
+def parse_query(query: str) -> list[Term]:
+    """Return what a text must contain to be found.
+
+    Each word, each `"phrase in quotes"` and each `beginning*` is a term. Any text is a query; one
+    without words has no terms.
+    """
+    terms: dict[Term, None] = {}  # in order, without repetitions
+    beginnings = 0
+    for phrase, part in _part.findall(query):
+        if not (words := split_words(phrase or part)):
+            continue
+        is_beginning = part.endswith("*") and len(words[-1]) >= MIN_BEGINNING
+        beginnings += is_beginning
+        terms[Term(tuple(words), is_beginning and beginnings <= MAX_BEGINNINGS)] = None
+    return list(terms)
+
+
+def find_spans(text: str, terms: list[Term]) -> list[tuple[int, int]]:
+    """Return where a text has words of the terms, as start and end, to mark them."""
+    wanted = {word for term in terms for word in term.words}
+    beginnings = tuple(term.words[-1] for term in terms if term.is_beginning)
+    return [
+        match.span()
+        for match in _word.finditer(text)
+        if any(word in wanted or word.startswith(beginnings) for word in split_words(match[0]))
+    ]
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return unicodedata.normalize("NFC", _ignored.sub("", decomposed))[:MAX_FOLDED]

@@ -1,0 +1,189 @@
+"""The search index: the same answers on both databases, and its maintenance."""
+
+import random
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from posting.db import search
+from posting.db.engine import db
+from posting.db.models import Post, User
+from posting.db.types import new_id, now
+from posting.db.words import parse_query, split_words
+from tests.conftest import POSTGRES
+from tests.helpers.assertions import follow_pages
+
+POSTS, QUERIES, AUTHORS = 5000, 200, 20
+VOCABULARY = [
+    *"the engine weaves algebra as a loom weaves cloth and leaves of grass in rain".split(),
+    *"Straße naïve café Ångström Żółć coöperate résumé El Niño über façade Smörgåsbord".split(),
+    *"двигатель ткёт алгебру как станок мой йод объём".split(),
+    *"μηχανή υφαίνει άλγεβρα λόγος".split(),
+    *"मशीन बुनती है कपड़ा हिन्दी में".split(),
+    *"المحرك ينسج مَرْحَبًا שָׁלוֹם מכונה אורגת".split(),
+    *"機械は布を織る 東京タワー カフェ 京都大学 机器编织代数".split(),
+    *"เครื่องจักรทอผ้า ភាសាខ្មែរ 한국어 기계".split(),
+    *"e-mail don't a_b x² ﬁne 2026 3.14 C++ 🧵 #tag @name".split(),
+    *(f"word{number}" for number in range(300)),
+]
+
+
+def some_words(rng, count):
+    """Return words, some of which are much more common than others."""
+    return [VOCABULARY[min(int(rng.expovariate(0.015)), len(VOCABULARY) - 1)] for _ in range(count)]
+
+
+def some_query(rng, posts):
+    """Return a query, most often for something that occurs."""
+    words = rng.choice([some_words(rng, 8), rng.choice(posts)["content"].split()])
+    start = rng.randrange(len(words) - 4)
+    parts = []
+    for _ in range(rng.randint(1, 3)):
+        word = rng.choice(words)
+        parts.append(
+            rng.choice(
+                [
+                    word,
+                    word,
+                    word.upper(),
+                    f"{word[:3]}*",
+                    f"{word}*",
+                    f'"{" ".join(words[start : start + rng.randint(2, 4)])}"',
+                    word[1:3],
+                ]
+            )
+        )
+    return " ".join(parts)[:200]
+
+
+@pytest.fixture
+def corpus(app):
+    """Posts in several scripts, as rows."""
+    rng = random.Random(7)
+    start = now()
+    authors = [new_id() for _ in range(AUTHORS)]
+    users = [
+        {"id": id, "username": f"user-{number}", "password_hash": "x"}
+        for number, id in enumerate(authors)
+    ]
+    posts = [
+        {
+            "id": new_id(),
+            "author_id": rng.choice(authors),
+            "title": " ".join(some_words(rng, rng.randint(1, 5))),
+            "content": " ".join(some_words(rng, rng.randint(8, 40))),
+            "created_at": start + timedelta(milliseconds=number // 2),  # two at a time
+        }
+        for number in range(POSTS)
+    ]
+    with app.app_context(), db.engine.begin() as connection:
+        connection.execute(sa.insert(User), users)
+        connection.execute(sa.insert(Post), posts)
+        assert sum(search.rebuild(connection)) == POSTS
+    return sorted(posts, key=lambda post: (post["created_at"], post["id"]), reverse=True)
+
+
+def contains(fields, term):
+    """Return whether a term occurs in one of several lists of words."""
+    *first, last = term.words
+    for words in fields:
+        for start in range(len(words) - len(first)):
+            found = words[start + len(first)]
+            if words[start : start + len(first)] == first and (
+                found.startswith(last) if term.is_beginning else found == last
+            ):
+                return True
+    return False
+
+
+def test_200_queries_find_what_reading_all_posts_finds(corpus, anonymous):
+    """Both databases are held to the same answers, found without an index."""
+    rng = random.Random(8)
+    fields = {
+        post["id"]: [split_words(post["title"]), split_words(post["content"])] for post in corpus
+    }
+    answers = 0
+    for number in range(QUERIES):
+        query = some_query(rng, corpus)
+        terms = parse_query(query)
+        author = rng.choice(corpus)["author_id"] if number % 5 == 0 else None
+        expected = [
+            post["id"]
+            for post in corpus
+            if terms
+            and (author is None or post["author_id"] == author)
+            and all(contains(fields[post["id"]], term) for term in terms)
+        ]
+        arguments = {"q": query, "limit": 30} | ({"author": author} if author else {})
+        response = anonymous.get("/posts", query_string=arguments)
+        found = [post["id"] for post in response.json]
+        assert found == expected[:30], query
+        if number % 10 == 0 and "Link" in response.headers:  # and all pages of some
+            pages = follow_pages(anonymous, response.request.full_path)
+            assert [post["id"] for page in pages for post in page] == expected, query
+        answers += bool(expected)
+    assert answers > QUERIES / 2
+
+
+def count_wrong(app):
+    with app.app_context(), db.engine.connect() as connection:
+        return search.count_wrong_entries(connection)
+
+
+def rebuild(app):
+    with app.app_context(), db.engine.begin() as connection:
+        return sum(search.rebuild(connection))
+
+
+def test_writes_keep_the_index_up_to_date(app, alice):
+    posts = [alice.create_post(f"Post {number}") for number in range(3)]
+    alice.patch(f"/posts/{posts[0]['id']}", json={"content": "Edited"})
+    alice.add_comment(posts[1], "A comment")
+    alice.delete(f"/posts/{posts[2]['id']}")
+    assert count_wrong(app) == 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM post_search",
+        "UPDATE posts SET version = 2",
+        "INSERT INTO posts (id, title, content, comment_count, version, created_at, updated_at) "
+        "SELECT '{id}', title, content, 0, 1, created_at, updated_at FROM posts",
+        pytest.param(
+            "DELETE FROM posts",
+            marks=pytest.mark.skipif(bool(POSTGRES), reason="deletes the entry with the post"),
+        ),
+    ],
+)
+def test_an_entry_that_is_wrong_is_found_and_corrected(app, post, statement):
+    assert count_wrong(app) == 0
+    with app.app_context(), db.engine.begin() as connection:
+        connection.exec_driver_sql(statement.format(id="a" * 21))
+    assert count_wrong(app) == 1
+    rebuild(app)
+    assert count_wrong(app) == 0
+
+
+def test_posts_of_before_the_index_are_found_after_the_upgrade(app, alice, anonymous):
+    alice.create_post("On engines")
+    with app.app_context(), db.engine.begin() as connection:
+        search.clear(connection)
+        assert search.count_wrong_entries(connection) == 1
+        search.fill(connection)
+    assert len(anonymous.get("/posts?q=engines").json) == 1
+
+
+@pytest.mark.skipif(bool(POSTGRES), reason="SQLite only")
+def test_the_index_survives_a_vacuum(app, alice, anonymous):
+    posts = [alice.create_post(f"Post {number}") for number in range(9)]
+    for post in posts[::2]:
+        alice.delete(f"/posts/{post['id']}")
+    with app.app_context():
+        connection = db.engine.raw_connection()
+        connection.execute("VACUUM")
+        connection.close()
+    for number in range(9):
+        found = [post["title"] for post in anonymous.get(f"/posts?q={number}").json]
+        assert found == ([f"Post {number}"] if number % 2 else [])
