@@ -13,6 +13,8 @@ from pathlib import Path
 import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
+from posting.db import search
+
 ROOT = Path(__file__).parent.parent
 USERS = 1000
 COMMENTS = 10_000
@@ -50,6 +52,8 @@ def create(url: str, posts: int) -> None:
     with engine.begin() as connection:
         for statement in _statements("sqlite" if on_sqlite else "postgresql", posts):
             connection.exec_driver_sql(statement)
+        for _ in search.rebuild(connection):
+            pass
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE")
     engine.dispose()

@@ -104,6 +104,7 @@ def community(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
             url,
             {
                 "front": "/",
+                "search": "/search?q=a*+the",
                 "post": f"/p/{longest['id']}",
                 "member": f"/@{longest['author']['username']}",
                 "signin": "/signin",

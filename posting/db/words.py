@@ -7,6 +7,7 @@ between words, such as Chinese and Thai, each character is a word.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 MAX_WORD = 64  # characters; the rest of a longer word does not count
@@ -67,8 +68,10 @@ def parse_query(query: str) -> list[Term]:
     return list(terms)
 
 
-def find_spans(text: str, terms: list[Term]) -> list[tuple[int, int]]:
+def find_spans(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
     """Return where a text has words of the terms, as start and end, to mark them."""
+    if not terms:
+        return []
     wanted = {word for term in terms for word in term.words}
     beginnings = tuple(term.words[-1] for term in terms if term.is_beginning)
     return [

@@ -16,6 +16,7 @@ from posting.db.types import ID_LENGTH
 
 WITHOUT_TABLES = ["strikethrough", "autolink"]
 EXTENSIONS = [*WITHOUT_TABLES, "table"]
+EXCERPT = 200  # characters
 MAX_DEPTH = 100  # browsers and parsers need quadratic time for deeply nested elements
 TAGS = set(
     "a blockquote br code del div em h2 h3 h4 h5 h6 hr img li ol p pre strong table tbody td "
@@ -79,9 +80,18 @@ _render_once = lru_cache(maxsize=1000)(_render)
 
 
 @lru_cache(maxsize=1000)
-def excerpt(text: str, length: int = 200) -> str:
+def excerpt(text: str, length: int = EXCERPT) -> str:
     """Return the beginning of a Markdown text as plain text in one line."""
-    plain = " ".join(unescape(TEXT_ONLY.clean(_to_html(text))).split())
+    return shorten(to_plain(text), length)
+
+
+def to_plain(text: str) -> str:
+    """Return a Markdown text as plain text in one line."""
+    return " ".join(unescape(TEXT_ONLY.clean(_to_html(text))).split())
+
+
+def shorten(plain: str, length: int = EXCERPT) -> str:
+    """Return the first words of a plain text."""
     if len(plain) <= length:
         return plain
     start = plain[:length]

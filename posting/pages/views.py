@@ -1,6 +1,7 @@
 """The pages of a community. They are public, and the same bytes for everyone."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +14,33 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
 
 from posting.auth.login import SIGNED_IN, user_id
-from posting.db import queries
+from posting.db import queries, search
 from posting.db.engine import SAFE_METHODS, db
 from posting.db.errors import NoSuchUser
 from posting.db.types import ID_LENGTH
+from posting.db.words import parse_query
 from posting.http import errors
 from posting.http.endpoint import PUBLIC, Blueprint, Reply
 from posting.http.pagination import paginate
 from posting.http.rate_limits import Limit
 from posting.http.static_files import send_static_file
 from posting.http.urls import base_url
-from posting.pages import elements, forms, markdown, threads
+from posting.pages import elements, forms, markdown, marks, threads
 from posting.schemas.base import PageQuery
-from posting.schemas.fields import IMAGES_PER_POST
+from posting.schemas.fields import IMAGES_PER_POST, Length, Parameter
 from posting.schemas.posts import Preview, PreviewInput, sort
 
 ABOUT = "about.md"
 CUSTOM_CSS = "custom.css"
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 200
-MAX_COMMENTS_LENGTH = 2**16  # characters of Markdown on a page
+MAX_LENGTH = 2**16  # characters of Markdown on a page of comments or search results
 # The editor shows images that are not sent yet, from blob: URLs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-ROBOTS = "User-agent: *\nDisallow: {0}/settings\nDisallow: {0}/write\nDisallow: {0}/p/*/edit\n"
+NOT_FOR_ROBOTS = ("/search", "/settings", "/write", "/p/*/edit")
 ERROR_TYPES = ["application/problem+json", "application/json", "text/html"]
 # A preview is requested several times while a post is written.
 LIMIT = Limit("previews", "LIMIT_POSTS", user_id, times=20)
@@ -70,6 +72,12 @@ class PostsQuery(CursorQuery):
     """The cursor and the order of posts."""
 
     sort = sort()
+
+
+class SearchQuery(CursorQuery):
+    """Words to find, which are none when the page is opened."""
+
+    q = Parameter(load_default="", validate=Length(max=200))
 
 
 @pages.record
@@ -121,6 +129,22 @@ def show_latest_posts(query: dict[str, Any]) -> Reply:
     return page("front.html", page=posts, sort=sort)
 
 
+@pages.get("/search", access=PUBLIC, query=SearchQuery(), documented=False)
+def show_found_posts(query: dict[str, Any]) -> Reply:
+    """Show the form to search, and the posts in which the words occur."""
+    query["limit"], words = POSTS_PER_PAGE, query.pop("q")
+    terms = parse_query(words)
+    found = paginate(
+        queries.POSTS_WITH_CONTENT,
+        query,
+        name="found_posts",
+        newest_first=True,
+        max_length=MAX_LENGTH,
+        find=partial(search.find_posts, terms, None),
+    )
+    return page("search.html", page=found, q=words, terms=terms)
+
+
 @pages.get("/p/<page_id:id>", access=PUBLIC, query=CursorQuery(), documented=False)
 def show_post(id: str, query: dict[str, Any]) -> Reply:
     """Show a post with its images and comments."""
@@ -130,7 +154,7 @@ def show_post(id: str, query: dict[str, Any]) -> Reply:
     shown = markdown.image_ids(text)
     query |= {"post": id, "limit": COMMENTS_PER_PAGE}
     comments = paginate(
-        queries.COMMENTS_ON_POST, query, name=id, newest_first=False, max_length=MAX_COMMENTS_LENGTH
+        queries.COMMENTS_ON_POST, query, name=id, newest_first=False, max_length=MAX_LENGTH
     )
     return page(
         "post.html",
@@ -219,7 +243,8 @@ def show_icon() -> Reply:
 @pages.get("/robots.txt", access=PUBLIC, documented=False)
 def show_robots() -> Reply:
     """Say which pages are not for search engines."""
-    return Response(ROBOTS.format(request.script_root), mimetype="text/plain")
+    lines = [f"Disallow: {request.script_root}{path}\n" for path in NOT_FOR_ROBOTS]
+    return Response(["User-agent: *\n", *lines], mimetype="text/plain")
 
 
 def show_error(problem: dict[str, Any]) -> Response | None:
@@ -235,6 +260,8 @@ def show_error(problem: dict[str, Any]) -> Response | None:
 
 
 pages.app_template_filter("excerpt")(markdown.excerpt)
+pages.app_template_filter("found")(marks.excerpt)
+pages.app_template_filter("marked")(marks.mark)
 
 
 @pages.app_context_processor

@@ -24,6 +24,7 @@ QUERIES = {"/users": "?username=alice"}
 # The statuses for the roles, in their order, of pages, which are the same for everybody.
 PAGES = {
     "GET /": (200, 200, 200, 200),
+    "GET /search": (200, 200, 200, 200),
     "GET /p/{post}": (200, 200, 200, 200),
     "GET /p/{post}/edit": (200, 200, 200, 200),
     "GET /@{name}": (200, 200, 200, 200),

@@ -201,7 +201,7 @@ def test_comments_beyond_a_page_follow_on_the_next(alice, post, read, monkeypatc
 
 
 def test_a_page_of_long_comments_ends_early(alice, post, read, monkeypatch):
-    monkeypatch.setattr(views, "MAX_COMMENTS_LENGTH", 25)
+    monkeypatch.setattr(views, "MAX_LENGTH", 25)
     for number in range(3):
         alice.add_comment(post, f"{number}" * 10)
     alice.add_comment(post, "3" * 100)
@@ -304,12 +304,23 @@ def test_static_files_change_their_url_with_their_content(read, anonymous):
 def test_search_engines_are_told_what_not_to_read(anonymous):
     response = anonymous.get("/robots.txt")
     assert response.mimetype == "text/plain"
-    assert "Disallow: /settings\n" in response.text
+    assert response.text.startswith("User-agent: *\nDisallow: /search\nDisallow: /settings\n")
     assert "Disallow: /p/*/edit\n" in response.text
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/p/{id}", "/p/{id}/edit", "/@alice", "/write", "/signin", "/settings", "/no"]
+    "path",
+    [
+        "/",
+        "/search?q=engines",
+        "/p/{id}",
+        "/p/{id}/edit",
+        "/@alice",
+        "/write",
+        "/signin",
+        "/settings",
+        "/no",
+    ],
 )
 def test_the_policy_of_pages_allows_nothing_inline_and_no_other_server(anonymous, path, post):
     headers = anonymous.get(path.format(**post), headers={"Accept": "text/html"}).headers
@@ -317,12 +328,22 @@ def test_the_policy_of_pages_allows_nothing_inline_and_no_other_server(anonymous
     assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
     assert policy["img-src"] == "'self' blob:"
-    assert policy["form-action"] == "'none'"
+    assert policy["form-action"] == "'self'"
 
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/p/{post}", "/@alice", "/write", "/p/{post}/edit", "/settings", "/signin", "/signup"],
+    [
+        "/",
+        "/search?q=a",
+        "/p/{post}",
+        "/@alice",
+        "/write",
+        "/p/{post}/edit",
+        "/settings",
+        "/signin",
+        "/signup",
+    ],
 )
 @pytest.mark.usefixtures("alice")
 def test_a_page_is_the_same_for_everybody(path, request, post):

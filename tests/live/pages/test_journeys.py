@@ -281,6 +281,27 @@ def test_sign_out_deletes_what_the_browser_stores(url, sign_up):
     assert page.evaluate("localStorage.length") == 0
 
 
+def test_a_visitor_finds_a_post_and_what_is_active(url, people, sign_up):
+    ada = sign_up()
+    word = f"weave{name_of(ada).replace('-', '')}"
+    write(ada, "On looms", f"They {word} cloth.")
+    found = ada.url
+    write(ada, "On engines")
+    visitor = people.open_page()
+    visitor.goto(f"{url}/")
+    visitor.get_by_label("Words to search for").fill(f"{word[:-1]}* LOOMS")
+    visitor.keyboard.press("Enter")
+    expect(visitor.locator("mark")).to_have_text(["looms", word])
+    visitor.get_by_role("link", name="On looms").click()
+    expect(visitor).to_have_url(found)
+    ada.goto(found)
+    answer(ada, "And what of rain?")
+    visitor.goto(f"{url}/")
+    visitor.get_by_role("link", name="Active").click()
+    expect(visitor.get_by_role("heading", level=2).first).to_have_text("On looms")
+    expect(visitor.get_by_role("link", name="Active")).to_have_attribute("aria-current", "true")
+
+
 @pytest.fixture
 def prefixed_url(serve):
     """URL of a community below a path of its host, by a proxy that removes the path."""

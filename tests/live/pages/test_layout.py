@@ -25,7 +25,16 @@ def test_nothing_is_wider_than_the_screen(sign_up):
     answer(page, "z" * 200)
     for _ in range(8):
         page.evaluate(ADD_REPLY, "z" * 200)
-    for path in (page.url, "/", f"/@{name_of(page)}", "/write", "/settings", "/signin", "/nowhere"):
+    paths = (
+        "/",
+        "/search?q=www*",
+        f"/@{name_of(page)}",
+        "/write",
+        "/settings",
+        "/signin",
+        "/nowhere",
+    )
+    for path in (page.url, *paths):
         page.goto(path)
         for width in (320, 1280):
             page.set_viewport_size({"width": width, "height": 700})
