@@ -13,6 +13,7 @@ from posting.blueprints.comments import comments
 from posting.blueprints.images import images
 from posting.blueprints.posts import posts
 from posting.blueprints.system import root, system
+from posting.blueprints.tokens import tokens
 from posting.blueprints.users import users
 from posting.db import engine, migrations
 from posting.http import (
@@ -30,7 +31,7 @@ from posting.http.endpoint import IdConverter
 from posting.pages.feeds import feeds
 from posting.pages.views import pages
 
-BLUEPRINTS = (posts, comments, images, users, auth, system)
+BLUEPRINTS = (posts, comments, images, users, auth, tokens, system)
 BEFORE_REQUEST = (
     access_log.start_timer,  # first, to measure all of the request
     headers.assign_request_id,  # before anything that can fail, since errors name the id

@@ -34,6 +34,7 @@ pytest_plugins = ["pytester", "posting.testing"]
 
 POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
 PASSWORD = testbed.PASSWORD
+TOKEN = {"name": "A program", "scope": "write"}
 MEMORY_FOLDER = Path("/dev/shm")
 SLOW = ("live/test_operating.py", "live/", "test_testing.py", "test_model.py", "test_fuzz.py")
 os.environ["FLASK_SKIP_DOTENV"] = "1"  # tests do not use the settings of a developer's .env
@@ -279,6 +280,33 @@ def bob(sign_in: Callable[..., Client]) -> Client:
 
 
 @pytest.fixture
+def with_token(app: Flask, alice: Client) -> Callable[..., Client]:
+    """Return a function that returns a client with a new token of Alice, and without a session."""
+
+    def with_token(scope: str, **fields: Any) -> Client:
+        response = alice.post("/tokens", json=TOKEN | {"scope": scope} | fields)
+        assert response.status_code == 201, response.text
+        client: Client = app.test_client()
+        client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {response.json['token']}"
+        client.user = alice.user
+        return client
+
+    return with_token
+
+
+@pytest.fixture
+def reader(with_token: Callable[..., Client]) -> Client:
+    """A program of Alice with a token that may read."""
+    return with_token("read")
+
+
+@pytest.fixture
+def writer(with_token: Callable[..., Client]) -> Client:
+    """A program of Alice with a token that may write."""
+    return with_token("write")
+
+
+@pytest.fixture
 def moderator(posting_moderator: Client) -> Client:
     return posting_moderator
 
@@ -298,5 +326,6 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "image": lambda: alice.add_image(post)["id"],
         "user": lambda: alice.user["id"],
         "session": lambda: alice.get("/sessions").json[0]["id"],
+        "token": lambda: alice.post("/tokens", json=TOKEN).json["id"],
     }
     return lambda kind: ids[kind]()

@@ -1,31 +1,33 @@
-"""The current user: whose session a request's cookie names. Flask-Login is used here only."""
+"""The current user: whose session or token a request has. Flask-Login is used here only."""
 
 from dataclasses import dataclass
 from typing import Any, cast
 
 import flask_login
 import sqlalchemy as sa
-from flask import Flask, Request, Response, g
+from flask import Flask, Request, Response, g, request
 from flask.sessions import SessionInterface, SessionMixin
 from werkzeug.exceptions import NotFound
 
-from posting.auth import sessions
+from posting.auth import sessions, tokens
 from posting.config import is_https
-from posting.db.engine import begin, db
-from posting.db.models import MODERATOR, Session, User
+from posting.db.engine import SAFE_METHODS, begin, db
+from posting.db.models import MODERATOR, Session, Token, User
 from posting.http.endpoint import Access
 from posting.http.errors import NotSignedIn, respond
 
 
 @dataclass(frozen=True, eq=False)
 class CurrentUser(flask_login.UserMixin):  # type: ignore[misc]  # it has no type hints
-    """The user of a request, and the session by which they are signed in."""
+    """The user of a request, and the session or the token that it came with."""
 
     id: str
     username: str
     display_name: str | None
     is_moderator: bool
-    session_id: str
+    session_id: str | None = None
+    token_id: str | None = None
+    may_write: bool = True
 
     def as_author(self) -> dict[str, str | None]:
         """Return the user as the author of what they write."""
@@ -40,14 +42,31 @@ def user_id() -> str:
     return current_user.id
 
 
-def require_session() -> None:
-    """Raise 401 unless the request has a valid session."""
+def require_user() -> None:
+    """Raise 401 unless the request has a valid session or token, and 403 if a token may only read.
+
+    A token wins over a session.
+    """
     g.pop("_login_user", None)  # where Flask-Login keeps a user whose session may have ended
     if not flask_login.current_user.is_authenticated:
-        raise NotSignedIn
+        raise NotSignedIn if tokens.sent_token() is None else tokens.InvalidToken
+    if not (current_user.may_write or request.method in SAFE_METHODS):
+        raise tokens.InsufficientScope
 
 
-SIGNED_IN = Access(require_session, security=[{"session": []}], errors=[NotSignedIn])
+def require_session() -> None:
+    """Raise 401 unless the request has a valid session, and 403 if it has a token."""
+    require_user()
+    if current_user.token_id:
+        raise tokens.TokenNotAllowed
+
+
+SIGNED_IN = Access(
+    require_user, security=[{"session": []}, {"token": []}], errors=[NotSignedIn]
+)
+BY_SESSION = Access(
+    require_session, security=[{"session": []}], errors=[NotSignedIn, tokens.TokenNotAllowed]
+)
 # The view ends the session that was sent, if there is one.
 SESSION_OPTIONAL = Access(lambda: None, security=[{"session": []}, {}])
 
@@ -91,32 +110,40 @@ def get_own_account() -> User:
     return user
 
 
-def lock_current_user() -> None:
+def lock_current_user(*, exclusively: bool = False) -> None:
     """Lock the current user's account against deletion. Take this lock before those of posts.
 
-    Error: 401 if the account or the session has ended since the request began.
+    Several requests may have the lock at once, unless one locks exclusively.
+
+    Error: 401 if the account, the session or the token has ended since the request began.
     """
-    account = (
-        sa.select(User.id)
-        .join(Session)
-        .where(Session.id == current_user.session_id, User.suspended_at.is_(None))
-        .with_for_update(read=True, key_share=True, of=User)
-    )
-    if db.session.scalar(account) is None:
+    account = sa.select(User.id).where(User.suspended_at.is_(None))
+    if current_user.token_id:
+        account = account.join(Token).where(Token.id == current_user.token_id)
+    else:
+        account = account.join(Session).where(Session.id == current_user.session_id)
+    lock = account.with_for_update(read=not exclusively, key_share=True, of=User)
+    if db.session.scalar(lock) is None:
         raise NotSignedIn
 
 
 def _load_user(_request: Request) -> CurrentUser | None:
-    session = sessions.find_current_session()
-    if session is None:
+    token = tokens.sent_token()
+    found = sessions.find_current_session() if token is None else tokens.find_token(token)
+    if found is None:
         return None
-    g.user_id = session.id
+    g.user_id = found.id
+    by = (
+        {"session_id": found.session_id}
+        if token is None
+        else {"token_id": found.token_id, "may_write": found.scope == "write"}
+    )
     return CurrentUser(
-        id=session.id,
-        username=session.username,
-        display_name=session.display_name,
-        is_moderator=session.role == MODERATOR,
-        session_id=session.session_id,
+        id=found.id,
+        username=found.username,
+        display_name=found.display_name,
+        is_moderator=found.role == MODERATOR,
+        **by,
     )
 
 

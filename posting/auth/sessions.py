@@ -44,7 +44,7 @@ def find_current_session() -> sa.Row[Any] | None:
     token, time = _sent_token(), now()
     if not token:
         return None
-    row = fetch_one(_BY_TOKEN, token_hash=_digest(token), **_oldest_valid(time))
+    row = fetch_one(_BY_TOKEN, token_hash=digest(token), **_oldest_valid(time))
     if row and time - row.last_seen_at > LAST_SEEN_PRECISION:
         touch_session(row.session_id, time)
     return row
@@ -58,7 +58,7 @@ def touch_session(id: str, time: datetime) -> None:
         connection.execute(touch)
 
 
-def list_sessions(user_id: str, *, current_id: str) -> list[dict[str, Any]]:
+def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:
     """Return a user's sessions as they are sent, newest first."""
     rows = fetch_all(_OF_USER, user_id=user_id, **_oldest_valid(now()))
     return [row._asdict() | {"current": row.id == current_id} for row in rows]
@@ -71,7 +71,7 @@ def open_session(user: User) -> str:
     """
     end_current_session()
     token = secrets.token_urlsafe(32)
-    session = Session(user_id=user.id, token_hash=_digest(token), user_agent=_user_agent())
+    session = Session(user_id=user.id, token_hash=digest(token), user_agent=_user_agent())
     db.session.add(session)
     db.session.flush()
     # Sessions from the future come last: the clock was set back after they began.
@@ -91,7 +91,7 @@ def end_current_session() -> str | None:
     token = _sent_token()
     if not token:
         return None
-    current = sa.delete(Session).where(Session.token_hash == _digest(token))
+    current = sa.delete(Session).where(Session.token_hash == digest(token))
     return db.session.scalar(current.returning(Session.user_id))
 
 
@@ -127,7 +127,8 @@ def _sent_token() -> str | None:
     return request.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
 
 
-def _digest(token: str) -> str:
+def digest(token: str) -> str:
+    """Return what the database has of a token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 

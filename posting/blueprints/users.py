@@ -4,8 +4,8 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting.auth import sessions
-from posting.auth.login import SIGNED_IN, current_user, get_own_account
+from posting.auth import sessions, tokens
+from posting.auth.login import BY_SESSION, SIGNED_IN, current_user, get_own_account
 from posting.auth.passwords import ACCOUNT_LIMIT, hash_password, lock_account, verify_password
 from posting.db import queries
 from posting.db.engine import db
@@ -51,13 +51,13 @@ def get_user(id: str) -> Reply:
 
 @users.patch(
     '/users/<nanoid("me"):id>',
-    access=SIGNED_IN,
+    access=BY_SESSION,
     body=schemas.ProfileChange(partial=True),
     returns=schemas.User(),
     errors=[AccountForbidden, NoSuchUser, UsernameTaken, ACCOUNT_LIMIT.error],
 )
 def edit_user(id: str, body: dict[str, Any]) -> Reply:
-    """Edit your own account. A new password ends all other sessions."""
+    """Edit your own account. A new password ends all other sessions, and all tokens."""
     user = _own_account(id)
     current_password = body.pop("current_password", None)
     if password := body.pop("password", None):
@@ -72,6 +72,7 @@ def edit_user(id: str, body: dict[str, Any]) -> Reply:
     user = lock_account(user)
     if "password_hash" in body:
         sessions.end_sessions(user, except_id=current_user.session_id)
+        tokens.delete_tokens(user)
     user.assign(body)
     with unique_username():
         db.session.commit()
@@ -82,7 +83,7 @@ def edit_user(id: str, body: dict[str, Any]) -> Reply:
 
 @users.delete(
     '/users/<nanoid("me"):id>',
-    access=SIGNED_IN,
+    access=BY_SESSION,
     query=schemas.DeletionQuery(),
     status=204,
     headers=["Set-Cookie"],

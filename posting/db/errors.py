@@ -26,3 +26,8 @@ class NoSuchUser(NotFound):
 class NoSuchSession(NotFound):
     error_code = "no_such_session"
     description = "There is no such session."
+
+
+class NoSuchToken(NotFound):
+    error_code = "no_such_token"
+    description = "There is no such token."

@@ -13,6 +13,7 @@ from posting.db.types import ID_LENGTH, UtcDateTime, new_id, now, same_as_create
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
 SESSIONS_PER_USER = 50
+TOKENS_PER_USER = 50
 MODERATOR = "moderator"
 IDEMPOTENCY_LIFETIME = timedelta(hours=24)
 
@@ -79,6 +80,29 @@ class Session(Base):
     last_seen_at: Mapped[datetime] = mapped_column(default=now)
 
     user: Mapped[User] = relationship()
+
+
+class Token(Base):
+    """A personal access token, which ends when it expires or is deleted."""
+
+    PUBLIC = ("id", "name", "scope", "created_at", "expires_at", "last_used_at")
+
+    __tablename__ = "tokens"
+
+    id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
+    user_id: Mapped[str] = mapped_column(
+        Identifier, ForeignKey("users.id", ondelete="CASCADE"), index=True
+    )
+    token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(String(64))
+    scope: Mapped[str] = mapped_column(String(8))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    last_used_at: Mapped[datetime | None] = mapped_column()
+
+    user: Mapped[User] = relationship()
+
+    __table_args__ = (CheckConstraint("scope IN ('read', 'write')", name="scope"),)
 
 
 class Post(Base):
@@ -273,4 +297,5 @@ EXPIRING = (
     (Session.created_at, SESSION_LIFETIME),
     (IdempotencyKey.created_at, IDEMPOTENCY_LIFETIME),
     (RateWindow.ends_at, timedelta()),
+    (Token.expires_at, timedelta()),
 )

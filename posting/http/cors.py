@@ -21,7 +21,8 @@ PREFLIGHT = (
     ("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE"),
     (
         "Access-Control-Allow-Headers",
-        f"Content-Type, If-Match, If-None-Match, {idempotency.NAME}, {headers.REQUEST_ID}",
+        "Authorization, Content-Type, If-Match, If-None-Match, "
+        f"{idempotency.NAME}, {headers.REQUEST_ID}",
     ),
     ("Access-Control-Max-Age", "7200"),  # seconds, the most that Chromium accepts
 )

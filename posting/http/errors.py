@@ -31,13 +31,14 @@ Errors = list[dict[str, str]]
 # Codes of problems, for programs. Where no class of errors names one, it is the status's phrase.
 PROBLEM_CODES = (
     *("bad_request", "other_host"),
-    *("not_signed_in", "wrong_credentials"),
+    *("not_signed_in", "wrong_credentials", "invalid_token"),
     *("forbidden", "cross_origin", "not_author", "not_owner", "signup_closed", "suspended"),
+    *("insufficient_scope", "token_not_allowed"),
     *("not_found", "no_such_post", "no_such_comment", "no_such_image"),
-    *("no_such_user", "no_such_session"),
+    *("no_such_user", "no_such_session", "no_such_token"),
     "method_not_allowed",
     "request_timeout",
-    *("still_under_way", "username_taken"),
+    *("still_under_way", "username_taken", "too_many_tokens"),
     *("precondition_failed", "stale_version"),
     *("content_too_large", "uri_too_long", "request_header_fields_too_large"),
     "unsupported_media_type",
@@ -141,7 +142,7 @@ class NotSignedIn(Unauthorized):
     """The request has no valid session."""
 
     error_code = "not_signed_in"
-    description = "Sign in first: POST /signin."
+    description = "Sign in first: POST /signin, or send a token."
 
     def get_headers(self, *_: Any) -> list[tuple[str, str]]:
         return [("WWW-Authenticate", "Cookie")]

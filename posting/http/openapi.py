@@ -82,7 +82,9 @@ HEADERS = {
         required=False,
         examples=["session=…; HttpOnly; Path=/; SameSite=Lax"],
     ),
-    "WWW-Authenticate": _header("How to authenticate.", const="Cookie"),
+    "WWW-Authenticate": _header(
+        "How to authenticate: `Cookie`, or `Bearer` if a token was sent.", examples=["Cookie"]
+    ),
     "RateLimit": _header(
         "The hits left of each limit, and the seconds until its window ends "
         "(draft-ietf-httpapi-ratelimit-headers-10); absent where nothing is limited.",
@@ -144,6 +146,8 @@ def _build(app: Flask) -> dict[str, Any]:
         spec.components.header(name, header)
     cookie = {"type": "apiKey", "in": "cookie", "name": app.config["SESSION_COOKIE_NAME"]}
     spec.components.security_scheme("session", cookie | {"description": "Set by POST /signin."})
+    bearer = {"type": "http", "scheme": "bearer", "description": "Created by POST /tokens."}
+    spec.components.security_scheme("token", bearer)
     for blueprint in app.blueprints.values():
         if isinstance(blueprint, Blueprint) and _is_documented(app, blueprint):
             spec.tag({"name": blueprint.name, "description": blueprint.description})

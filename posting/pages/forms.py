@@ -13,6 +13,7 @@ from posting.schemas.comments import CommentInput
 from posting.schemas.fields import NewPassword
 from posting.schemas.images import Image, ImageUpload
 from posting.schemas.posts import PostInput
+from posting.schemas.tokens import TokenInput
 from posting.schemas.users import Credentials, ProfileChange, SignUp
 
 SCHEMAS = {
@@ -22,6 +23,7 @@ SCHEMAS = {
     "post": PostInput(),
     "comment": CommentInput(),
     "image": ImageUpload(),
+    "token": TokenInput(),
 }
 
 

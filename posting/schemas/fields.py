@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sized
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import distribution
 from runpy import run_path
@@ -154,11 +156,23 @@ class Digits(InputField, fields.Integer):
         return int(super()._validated(value))
 
 
+class Moment(InputField, fields.AwareDateTime):
+    """A timestamp in RFC 3339, with its offset from UTC."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
+        if isinstance(value, str):
+            with suppress(ValueError, OverflowError):
+                moment = datetime.fromisoformat(value)
+                if moment.tzinfo and "T" in value:
+                    return moment.astimezone(UTC)
+        raise ValidationError(Message("malformed", f"Must be a timestamp such as {EXAMPLE_TIME}."))
+
+
 class Timestamp(fields.AwareDateTime):
     """A timestamp in RFC 3339, in UTC with milliseconds."""
 
-    def __init__(self, text: str | None = None) -> None:
-        super().__init__(metadata=described(EXAMPLE_TIME, text))
+    def __init__(self, text: str | None = None, **kwargs: Any) -> None:
+        super().__init__(metadata=described(EXAMPLE_TIME, text), **kwargs)
 
 
 def not_blank(value: str) -> None:

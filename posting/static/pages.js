@@ -244,6 +244,7 @@ async function send(form) {
     await sendImages(form, data.id);
   }
   if (form.dataset.profile !== undefined) setMe(data);
+  if (form.dataset.newToken !== undefined) return showSecret(form, data.token);
   if (form.dataset.done) return finish(form);
   goTo(form.dataset.then ? fill(form.dataset.then, data) : location.href);
 }
@@ -255,6 +256,7 @@ function finish(form) {
   if (form.dataset.password !== undefined) {
     form.reset();
     showSessions();
+    showTokens();
   }
 }
 
@@ -540,6 +542,7 @@ async function showSettings() {
   form.inert = false;
   restoreDraft(form);
   await showSessions();
+  await showTokens();
 }
 
 /** Return a short name for a User-Agent, such as "Firefox on Linux". */
@@ -569,6 +572,35 @@ async function showSessions() {
   });
   list.replaceChildren(...rows);
   showTimes(list);
+}
+
+async function showTokens() {
+  const list = document.querySelector("[data-tokens]");
+  const { data } = await request("GET", `${root}/tokens`);
+  const rows = data.map((token) => {
+    const row = document.getElementById("token-row").content.cloneNode(true);
+    const name = row.querySelector("[data-name]");
+    name.textContent = token.name;
+    name.id = `token-${token.id}`;
+    row.querySelector("[data-scope]").textContent = token.scope === "write" ? "may read and write" : "may read";
+    row.querySelector("time").dateTime = token.expires_at;
+    row.querySelector("button").dataset.url = `${root}/tokens/${token.id}`;
+    row.querySelector("button").setAttribute("aria-describedby", name.id);
+    return row;
+  });
+  list.replaceChildren(...rows);
+  showTimes(list);
+}
+
+/** Show the secret of a new token, which the service does not tell again. */
+async function showSecret(form, secret) {
+  form.reset();
+  const field = form.querySelector("[data-secret]");
+  const control = field.querySelector("input");
+  field.hidden = false;
+  control.value = secret;
+  control.select();
+  await showTokens();
 }
 
 async function signOut() {
@@ -622,9 +654,9 @@ async function press(button) {
   else if (dataset.api) {
     if (dataset.confirm && !confirm(dataset.confirm)) return;
     await request(dataset.api, dataset.url);
-    const list = button.closest("[data-sessions]");
+    const list = button.closest("[data-sessions], [data-tokens]");
     if (list) {
-      await showSessions();
+      await ("tokens" in list.dataset ? showTokens() : showSessions());
       list.focus();
     } else goTo(dataset.then ?? location.pathname + location.search + "#comments");
   }

@@ -16,7 +16,7 @@ from posting import create_app
 from posting.config import StartError
 from posting.db.engine import Base, db
 from posting.db.migrations import FOLDER, VERSION_TABLE, head_revision, is_current, schema_change
-from posting.db.models import ModerationAction, Post, RateWindow, Session, User
+from posting.db.models import ModerationAction, Post, RateWindow, Session, Token, User
 from posting.db.queries import get_user_by_name
 from posting.db.types import now
 from posting.ops import archive
@@ -28,7 +28,7 @@ from tests.helpers.archives import example_archive, write_archive
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|sessions|posts|comments|images|image_data|idempotency_keys|rate_windows|moderation_acts|post_search)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|idempotency_keys|rate_windows|moderation_acts|post_search)(_\w+)?|alembic_version_pkc"
 )
 
 
@@ -169,6 +169,7 @@ def fill(path):
     db.session.add_all(
         [
             Session(user=ada, token_hash="x", user_agent="x"),
+            Token(user=ada, token_hash="x", name="x", scope="read", expires_at=now()),
             RateWindow(key="x", hits=1, ends_at=now()),
             ModerationAction(moderator="grace", act="suspend", target="ada"),
         ]

@@ -6,6 +6,7 @@ from io import BytesIO
 import pytest
 import sqlalchemy as sa
 
+from posting.db.models import TOKENS_PER_USER
 from posting.http.idempotency import StillUnderWay
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_problem
@@ -82,25 +83,31 @@ def test_each_403_is_as_documented(documented, object_id, sign_in, flask, make_a
     bob = sign_in("bob")
     sign_in("carol")
     flask("users", "suspend", "carol")
+    token = bob.post("/tokens", json=BODIES["POST /tokens"]).json["token"]
     closed = make_app(SIGNUP="closed").test_client()
-    own = {"POST /posts", "POST /posts/{id}/comments", "POST /signout", "DELETE /sessions/{id}"}
-    own.add("POST /preview")
+    own = {"POST /posts", "POST /posts/{id}/comments", "POST /signout", "POST /preview"}
     operations = dict(documented(403))
     assert own < operations.keys()
     for operation, example in operations.items():
         headers = CROSS_SITE if operation in own else {}
         client = closed if operation == "POST /signup" else bob
+        if example["code"] == "token_not_allowed":
+            headers = {"Authorization": f"Bearer {token}"}
         changes = {"username": "carol"} if operation == "POST /signin" else {}
         body = body_of(operation, **changes)
         response = send(client, operation, object_id(operation), headers=headers, **body)
         assert_matches(response, example)
 
 
-def test_each_409_is_as_documented(documented, alice, bob):
+def test_each_409_is_as_documented(documented, alice, bob, with_token):
+    for _ in range(TOKENS_PER_USER):
+        with_token("read")
     for operation, example in documented(409):
         if operation in {"POST /signup", "PATCH /users/{id}"}:
             body = body_of(operation, username="bob")
             assert_matches(send(alice, operation, alice.user["id"], **body), example)
+        elif operation == "POST /tokens":
+            assert_matches(send(alice, operation, **body_of(operation)), example)
         else:
             assert example["detail"] == StillUnderWay.description
 
@@ -158,7 +165,7 @@ def test_each_429_is_as_documented(documented, make_app, sign_in):
     post = alice.create_post("On engines")
     client = alice.copy(make_app(RATE_LIMITS="on", **limits))
     operations = dict(documented(429, client))
-    assert len(operations) == 7
+    assert len(operations) == 8
     # Sign-in comes last, because its failures count for the address too.
     for operation in sorted(operations, key=lambda operation: operation == "POST /signin"):
         changes = {}

@@ -58,12 +58,16 @@ def test_every_operation_has_an_id_a_summary_and_a_tag(document):
         assert set(operation["tags"]) <= tags
 
 
-def test_security_requires_a_session_where_the_routes_do(app, document):
+def test_security_requires_a_session_or_token_where_the_routes_do(app, document, writer):
     for method, path, operation in operations(document):
-        response = app.test_client().open(path.replace("{id}", "a" * 21), method=method)
-        needs_session = response.status_code == 401
-        assert (operation["security"] == [{"session": []}]) == needs_session, path
-        assert not needs_session or "401" in operation["responses"]
+        url = path.replace("{id}", "a" * 21)
+        needs_user = app.test_client().open(url, method=method).status_code == 401
+        by_token = writer.open(url, method=method)
+        takes_token = by_token.status_code not in {401, 403}
+        schemes = [{"session": []}, {"token": []}][: 2 if takes_token else 1]
+        assert (operation["security"] == schemes) == needs_user, path
+        assert not needs_user or "401" in operation["responses"]
+        assert takes_token or by_token.json["code"] == "token_not_allowed"
     scheme = document["components"]["securitySchemes"]["session"]
     assert (scheme["in"], scheme["name"]) == ("cookie", "session")
 

@@ -19,6 +19,7 @@ TEXT_FIELDS = {
     "PATCH /comments/{comment}": {"content"},
     "PATCH /images/{image}": {"alt"},
     "POST /preview": {"content"},
+    "POST /tokens": {"name", "scope"},
     "POST /signup": {"username", "password", "display_name", "bio"},
     "POST /signin": {"username", "password"},
     "PATCH /users/{user}": {"username", "password", "display_name", "bio", "current_password"},

@@ -37,6 +37,7 @@ def filled_app(app, alice, bob, moderator):
     alice.add_comment(post, "Thank you.", parent_id=comment["id"])
     assert moderator.delete(f"/comments/{comment['id']}").status_code == 204
     assert run(app, "users", "suspend", "bob")[0] == 0
+    assert alice.post("/tokens", json={"name": "x", "scope": "read"}).status_code == 201
     with app.app_context():
         db.session.add(RateWindow(key="k", hits=2**31 - 1, ends_at=now()))
         db.session.commit()

@@ -94,6 +94,7 @@ def test_the_settings_of_a_member(url, people, sign_up):
     ada.get_by_label("About you").fill("I write about engines.")
     ada.get_by_role("button", name="Save").click()
     expect(ada.locator("[data-my-name]")).to_have_text("Ada Lovelace")
+    check_tokens(url, ada)
     ada.get_by_label("Current password").fill("a wrong password")
     ada.get_by_label("New password").fill(NEW_PASSWORD)
     ada.get_by_role("button", name="Change the password").click()
@@ -118,6 +119,26 @@ def test_the_settings_of_a_member(url, people, sign_up):
     ada.get_by_role("button", name="Delete my account").click()
     expect(ada.get_by_role("link", name="Sign up")).to_be_visible()
     assert requests.get(f"{url}/@{name}", timeout=20).status_code == 404
+
+
+def check_tokens(url: str, ada: Page) -> None:
+    """Create a token in the settings, use it, and delete it."""
+    rows = ada.locator("[data-tokens] li")
+    for name, scope in (("Backup", "It may read"), ("Bot", "It may read and write")):
+        ada.get_by_label("Name", exact=True).fill(name)
+        ada.get_by_label(scope, exact=True).check()
+        ada.get_by_role("button", name="Create a token").click()
+        expect(rows.first).to_contain_text(name)
+    expect(rows.first).to_contain_text("Bot, may read and write · expires")
+    expect(rows.last).to_contain_text("Backup, may read · expires")
+    secret = ada.get_by_label("Your new token.").input_value()
+    headers = {"Authorization": f"Bearer {secret}"}
+    body = {"title": "By a bot", "content": "Beep."}
+    for left, status in ((1, 201), (0, 401)):
+        sent = requests.post(f"{url}/posts", json=body, headers=headers, timeout=20)
+        assert sent.status_code == status
+        rows.first.get_by_role("button", name="Delete").click()
+        expect(rows).to_have_count(left)
 
 
 def tab_to(page: Page, name: str, *keys: str) -> None:

@@ -1,0 +1,137 @@
+"""Personal access tokens, by which programs act as a user (bearer tokens, RFC 6750).
+
+As with sessions, the database has only the SHA-256 of a token, and deleting the row ends it.
+"""
+
+import secrets
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from flask import request
+from werkzeug.exceptions import Conflict, Forbidden
+
+from posting.auth.sessions import LAST_SEEN_PRECISION, digest
+from posting.db.engine import db, fetch_all, fetch_one
+from posting.db.models import TOKENS_PER_USER, Token, User
+from posting.db.purge import purge_expired
+from posting.db.queries import columns, to_plain
+from posting.db.types import now, truncate_to_milliseconds
+from posting.http.errors import InvalidInput, NotSignedIn
+from posting.schemas.messages import Message
+
+PREFIX = "posting_"  # by which scanners for secrets can find tokens
+MAX_LIFETIME = timedelta(days=366)
+NOT_IN_TIME = Message("out_of_range", "Must be in the future, and a year away at most.")
+
+_BY_TOKEN = (
+    sa.select(User.id, User.username, User.display_name, User.role)
+    .add_columns(Token.id.label("token_id"), Token.scope, Token.last_used_at)
+    .join(Token.user)
+    .where(
+        Token.token_hash == sa.bindparam("token_hash"),
+        Token.expires_at > sa.bindparam("time", type_=Token.expires_at.type),
+        User.suspended_at.is_(None),
+    )
+)
+_OF_USER = (
+    sa.select(*columns(Token, Token.PUBLIC))
+    .where(
+        Token.user_id == sa.bindparam("user_id"),
+        Token.expires_at > sa.bindparam("time", type_=Token.expires_at.type),
+    )
+    .order_by(Token.created_at.desc(), Token.id)
+)
+
+
+class InvalidToken(NotSignedIn):
+    error_code = "invalid_token"
+    description = "The token is not valid: it is misspelt, has expired or was deleted."
+
+    def get_headers(self, *_: Any) -> list[tuple[str, str]]:
+        return [("WWW-Authenticate", 'Bearer error="invalid_token"')]
+
+
+class InsufficientScope(Forbidden):
+    error_code = "insufficient_scope"
+    description = "This token may only read."
+
+    def get_headers(self, *_: Any) -> list[tuple[str, str]]:
+        return [("WWW-Authenticate", 'Bearer error="insufficient_scope", scope="write"')]
+
+
+class TokenNotAllowed(Forbidden):
+    error_code = "token_not_allowed"
+    description = "A token may not manage the account, its sessions or tokens; sign in instead."
+
+
+class TooManyTokens(Conflict):
+    error_code = "too_many_tokens"
+    description = f"You have {TOKENS_PER_USER} tokens; delete one of them first."
+
+
+def sent_token() -> str | None:
+    """Return the bearer token of the request, if there is one."""
+    sent = request.authorization
+    return sent.token or "" if sent and sent.type == "bearer" else None
+
+
+def find_token(token: str) -> sa.Row[Any] | None:
+    """Return a valid token with its user."""
+    time = now()
+    row = fetch_one(_BY_TOKEN, token_hash=digest(token), time=time)
+    if row and (row.last_used_at is None or time - row.last_used_at > LAST_SEEN_PRECISION):
+        touch = sa.update(Token).where(Token.id == row.token_id).values(last_used_at=time)
+        writing = db.engine.execution_options(writes=True)
+        with suppress(sa.exc.OperationalError), writing.begin() as connection:
+            connection.execute(touch)
+    return row
+
+
+def list_tokens(user_id: str) -> list[dict[str, Any]]:
+    """Return a user's tokens as they are sent, newest first."""
+    return [row._asdict() for row in fetch_all(_OF_USER, user_id=user_id, time=now())]
+
+
+def create_token(
+    user_id: str, name: str, scope: str, expires_at: datetime | None = None
+) -> dict[str, Any]:
+    """Create a token for a user who is locked, and return it as it is sent, with its secret.
+
+    Errors: 422 for a time that is not within the next year, 409 if the user has too many.
+    """
+    time = now()
+    latest = time + MAX_LIFETIME
+    if expires_at is None:
+        expires_at = time + MAX_LIFETIME
+    if not time < expires_at <= latest:
+        raise InvalidInput.at("/expires_at", NOT_IN_TIME)
+    own = sa.select(sa.func.count()).where(Token.user_id == user_id, Token.expires_at > time)
+    if (db.session.scalar(own) or 0) >= TOKENS_PER_USER:
+        raise TooManyTokens
+    secret = PREFIX + secrets.token_urlsafe(32)
+    token = Token(
+        user_id=user_id,
+        token_hash=digest(secret),
+        name=name,
+        scope=scope,
+        created_at=time,
+        expires_at=truncate_to_milliseconds(expires_at),
+    )
+    db.session.add(token)
+    db.session.flush()
+    values = {name: getattr(token, name) for name in Token.PUBLIC}
+    purge_expired()
+    return to_plain(values, Token.PUBLIC) | {"token": secret}
+
+
+def delete_token(user_id: str, id: str) -> bool:
+    """Delete a token of a user, and return whether there was one."""
+    own = sa.delete(Token).where(Token.id == id, Token.user_id == user_id)
+    return bool(db.session.execute(own.returning(Token.id)).all())
+
+
+def delete_tokens(user: User) -> None:
+    """Delete all tokens of `user`."""
+    db.session.execute(sa.delete(Token).where(Token.user_id == user.id))
