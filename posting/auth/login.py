@@ -47,23 +47,25 @@ def require_user() -> None:
 
     A token wins over a session.
     """
-    g.pop("_login_user", None)  # where Flask-Login keeps a user whose session may have ended
-    if not flask_login.current_user.is_authenticated:
-        raise NotSignedIn if tokens.sent_token() is None else tokens.InvalidToken
+    _load_user_again()
     if not (current_user.may_write or request.method in SAFE_METHODS):
         raise tokens.InsufficientScope
 
 
 def require_session() -> None:
     """Raise 401 unless the request has a valid session, and 403 if it has a token."""
-    require_user()
+    _load_user_again()
     if current_user.token_id:
         raise tokens.TokenNotAllowed
 
 
-SIGNED_IN = Access(
-    require_user, security=[{"session": []}, {"token": []}], errors=[NotSignedIn]
-)
+def _load_user_again() -> None:
+    g.pop("_login_user", None)  # where Flask-Login keeps a user whose session may have ended
+    if not flask_login.current_user.is_authenticated:
+        raise NotSignedIn if tokens.sent_token() is None else tokens.InvalidToken
+
+
+SIGNED_IN = Access(require_user, security=[{"session": []}, {"token": []}], errors=[NotSignedIn])
 BY_SESSION = Access(
     require_session, security=[{"session": []}], errors=[NotSignedIn, tokens.TokenNotAllowed]
 )
