@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pysqlite3 import dbapi2 as sqlite
 
-from bench import footprint, rows, signing_in
+from bench import finding, footprint, rows, signing_in
 from bench.harness import POSTS, Bench, Row
 from bench.servers import CLIENT_CORE, SERVER_CORE
 
@@ -29,6 +29,9 @@ MEASUREMENTS = (
     rows.writing,
     signing_in.signing_in,
     rows.scaling,
+    finding.finding,
+    finding.feeds,
+    finding.tokens,
     footprint.memory,
     footprint.starting,
 )

@@ -77,15 +77,25 @@ def _statements(engine: str, posts: int) -> list[str]:
         return dialect["id"].format(prefix=prefix, n=n)
 
     timestamp = dialect["timestamp"]
-    some_user = identifier("user-", f"1 + n - n / {USERS} * {USERS}")  # psycopg would parse %
+    some_user = identifier("user-", f"1 + n - n / {USERS} * {USERS}")
     content = LINE * (2000 // len(LINE))
+    # Each of these words is in half of the posts; psycopg would parse a %.
+    words = " || ".join(
+        f"CASE WHEN {condition} THEN ' {word}' ELSE ' {other}' END"
+        for condition, word, other in (
+            ("n / 2 * 2 = n", "even", "odd"),
+            ("n / 4 * 2 = n / 2", "left", "right"),
+            ("n / 8 * 2 = n / 4", "warm", "cold"),
+            (f"n <= {posts // 2}", "early", "late"),
+        )
+    )
     return [
         "INSERT INTO users (id, username, display_name, role, password_hash, created_at) "
         f"SELECT {identifier('user-')}, 'user-' || n, 'User ' || n, 'member', 'none', {timestamp} "
         f"FROM {numbers(USERS)}",
         "INSERT INTO posts (id, author_id, title, content, comment_count, version, created_at, "
         f"updated_at) SELECT {identifier('post-')}, {some_user}, "
-        f"'A title of the ordinary kind, number ' || n, '{content}', 0, 1, {timestamp}, "
+        f"'A title of the ordinary kind, number ' || n, '{content}' || {words}, 0, 1, {timestamp}, "
         f"{timestamp} FROM {numbers(posts)}",
         "INSERT INTO comments (id, post_id, author_id, content, version, created_at, updated_at) "
         f"SELECT {identifier('talk-')}, '{post_id(1)}', {some_user}, '{LINE * 5}', 1, {timestamp}, "

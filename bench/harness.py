@@ -43,7 +43,7 @@ class Bench:
         self.folder, self.stack = folder, stack
         self.seconds, self.rounds = seconds, rounds
         self.sqlite_url = f"sqlite:///{folder / 'posting.db'}"
-        self.postgres_url = stack.enter_context(_postgres())
+        self.postgres_url = stack.enter_context(temporary_postgres())
         for url in (self.sqlite_url, self.postgres_url):
             data.create(url, POSTS)
         pocketbase.create(folder / "pocketbase", POSTS)
@@ -106,7 +106,7 @@ def sign_up_and_in(url: str, username: str) -> str:
 
 
 @contextmanager
-def _postgres() -> Iterator[str]:
+def temporary_postgres() -> Iterator[str]:
     """Yield the URL of a temporary database on the server at BENCH_POSTGRES."""
     name = f"posting_bench_{secrets.token_hex(8)}"
     with psycopg.connect(POSTGRES, autocommit=True) as server:
