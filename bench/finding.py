@@ -19,7 +19,7 @@ LISTS = {
     "a word that is only in the older half": "/posts?q=early",
     "words that are never together": "/posts?q=early+late",
 }
-AT_LEAST = {"by activity": 0.8} | {name: 0.2 for name in list(LISTS)[2:5]}
+AT_LEAST = {"by activity": 0.8} | dict.fromkeys(list(LISTS)[2:5], 0.2)
 SESSION, TOKEN = "by session", "by token"
 
 
