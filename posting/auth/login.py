@@ -1,4 +1,4 @@
-"""The current user: whose session or token a request has. Flask-Login is used here only."""
+"""The current user, by the session or token of a request. Flask-Login is used here only."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -25,9 +25,9 @@ class CurrentUser(flask_login.UserMixin):  # type: ignore[misc]  # it has no typ
     username: str
     display_name: str | None
     is_moderator: bool
-    session_id: str | None = None
-    token_id: str | None = None
-    may_write: bool = True
+    session_id: str | None
+    token_id: str | None
+    may_write: bool
 
     def as_author(self) -> dict[str, str | None]:
         """Return the user as the author of what they write."""
@@ -47,26 +47,30 @@ def require_user() -> None:
 
     A token wins over a session.
     """
-    _load_user_again()
+    _require_authentication()
     if not (current_user.may_write or request.method in SAFE_METHODS):
         raise tokens.InsufficientScope
 
 
 def require_session() -> None:
     """Raise 401 unless the request has a valid session, and 403 if it has a token."""
-    _load_user_again()
+    _require_authentication()
     if current_user.token_id:
         raise tokens.TokenNotAllowed
 
 
-def _load_user_again() -> None:
+def _require_authentication() -> None:
     g.pop("_login_user", None)  # where Flask-Login keeps a user whose session may have ended
     if not flask_login.current_user.is_authenticated:
-        raise NotSignedIn if tokens.sent_token() is None else tokens.InvalidToken
+        raise _not_signed_in()
+
+
+def _not_signed_in() -> NotSignedIn:
+    return NotSignedIn() if tokens.bearer_token() is None else tokens.InvalidToken()
 
 
 SIGNED_IN = Access(require_user, security=[{"session": []}, {"token": []}], errors=[NotSignedIn])
-BY_SESSION = Access(
+SESSION_REQUIRED = Access(
     require_session, security=[{"session": []}], errors=[NotSignedIn, tokens.TokenNotAllowed]
 )
 # The view ends the session that was sent, if there is one.
@@ -108,7 +112,7 @@ def get_own_account() -> User:
     user = db.session.get(User, current_user.id)
     db.session.commit()
     if user is None:
-        raise NotSignedIn
+        raise _not_signed_in()
     return user
 
 
@@ -126,26 +130,23 @@ def lock_current_user(*, exclusively: bool = False) -> None:
         account = account.join(Session).where(Session.id == current_user.session_id)
     lock = account.with_for_update(read=not exclusively, key_share=True, of=User)
     if db.session.scalar(lock) is None:
-        raise NotSignedIn
+        raise _not_signed_in()
 
 
 def _load_user(_request: Request) -> CurrentUser | None:
-    token = tokens.sent_token()
+    token = tokens.bearer_token()
     found = sessions.find_current_session() if token is None else tokens.find_token(token)
     if found is None:
         return None
     g.user_id = found.id
-    by = (
-        {"session_id": found.session_id}
-        if token is None
-        else {"token_id": found.token_id, "may_write": found.scope == "write"}
-    )
     return CurrentUser(
         id=found.id,
         username=found.username,
         display_name=found.display_name,
         is_moderator=found.role == MODERATOR,
-        **by,
+        session_id=found.session_id,
+        token_id=found.token_id,
+        may_write=found.scope == "write",
     )
 
 
@@ -155,4 +156,4 @@ def _respond_to_broken_reference(error: sa.exc.IntegrityError) -> Response:
         raise error
     db.session.rollback()
     account = db.session.get(User, current_user.id, populate_existing=True)
-    return respond(NotFound("It refers to something gone.") if account else NotSignedIn())
+    return respond(NotFound("It refers to something gone.") if account else _not_signed_in())

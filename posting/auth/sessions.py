@@ -29,6 +29,7 @@ _IS_VALID = sa.and_(
 _BY_TOKEN = (
     sa.select(User.id, User.username, User.display_name, User.role)
     .add_columns(Session.id.label("session_id"), Session.last_seen_at)
+    .add_columns(sa.null().label("token_id"), sa.literal("write").label("scope"))
     .join(Session.user)
     .where(Session.token_hash == sa.bindparam("token_hash"), _IS_VALID)
 )
@@ -46,16 +47,15 @@ def find_current_session() -> sa.Row[Any] | None:
         return None
     row = fetch_one(_BY_TOKEN, token_hash=digest(token), **_oldest_valid(time))
     if row and time - row.last_seen_at > LAST_SEEN_PRECISION:
-        touch_session(row.session_id, time)
+        touch(sa.update(Session).where(Session.id == row.session_id).values(last_seen_at=time))
     return row
 
 
-def touch_session(id: str, time: datetime) -> None:
-    """Update a session's `last_seen_at`, unless the database is busy."""
-    touch = sa.update(Session).where(Session.id == id).values(last_seen_at=time)
+def touch(update: sa.Update) -> None:
+    """Write when something was last used, unless the database is busy."""
     writing = db.engine.execution_options(writes=True)
     with suppress(sa.exc.OperationalError), writing.begin() as connection:
-        connection.execute(touch)
+        connection.execute(update)
 
 
 def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def _sent_token() -> str | None:
 
 
 def digest(token: str) -> str:
-    """Return what the database has of a token."""
+    """Return the SHA-256 of a token, which is stored in its stead."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 

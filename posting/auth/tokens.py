@@ -4,7 +4,6 @@ As with sessions, the database has only the SHA-256 of a token, and deleting the
 """
 
 import secrets
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,8 +11,8 @@ import sqlalchemy as sa
 from flask import request
 from werkzeug.exceptions import Conflict, Forbidden
 
-from posting.auth.sessions import LAST_SEEN_PRECISION, digest
-from posting.db.engine import db, fetch_all, fetch_one
+from posting.auth.sessions import LAST_SEEN_PRECISION, digest, end_sessions, touch
+from posting.db.engine import db, fetch_all, fetch_one, insert
 from posting.db.models import TOKENS_PER_USER, Token, User
 from posting.db.purge import purge_expired
 from posting.db.queries import columns, to_plain
@@ -23,11 +22,12 @@ from posting.schemas.messages import Message
 
 PREFIX = "posting_"  # by which scanners for secrets can find tokens
 MAX_LIFETIME = timedelta(days=366)
-NOT_IN_TIME = Message("out_of_range", "Must be in the future, and a year away at most.")
+NOT_IN_TIME = Message("out_of_range", "Must be in the future, within 366 days.")
 
 _BY_TOKEN = (
     sa.select(User.id, User.username, User.display_name, User.role)
     .add_columns(Token.id.label("token_id"), Token.scope, Token.last_used_at)
+    .add_columns(sa.null().label("session_id"))
     .join(Token.user)
     .where(
         Token.token_hash == sa.bindparam("token_hash"),
@@ -47,7 +47,7 @@ _OF_USER = (
 
 class InvalidToken(NotSignedIn):
     error_code = "invalid_token"
-    description = "The token is not valid: it is misspelt, has expired or was deleted."
+    description = "The token is unknown, has expired or was deleted."
 
     def get_headers(self, *_: Any) -> list[tuple[str, str]]:
         return [("WWW-Authenticate", 'Bearer error="invalid_token"')]
@@ -71,7 +71,7 @@ class TooManyTokens(Conflict):
     description = f"You have {TOKENS_PER_USER} tokens; delete one of them first."
 
 
-def sent_token() -> str | None:
+def bearer_token() -> str | None:
     """Return the bearer token of the request, if there is one."""
     sent = request.authorization
     return sent.token or "" if sent and sent.type == "bearer" else None
@@ -82,10 +82,7 @@ def find_token(token: str) -> sa.Row[Any] | None:
     time = now()
     row = fetch_one(_BY_TOKEN, token_hash=digest(token), time=time)
     if row and (row.last_used_at is None or time - row.last_used_at > LAST_SEEN_PRECISION):
-        touch = sa.update(Token).where(Token.id == row.token_id).values(last_used_at=time)
-        writing = db.engine.execution_options(writes=True)
-        with suppress(sa.exc.OperationalError), writing.begin() as connection:
-            connection.execute(touch)
+        touch(sa.update(Token).where(Token.id == row.token_id).values(last_used_at=time))
     return row
 
 
@@ -103,27 +100,23 @@ def create_token(
     """
     time = now()
     latest = time + MAX_LIFETIME
-    if expires_at is None:
-        expires_at = time + MAX_LIFETIME
+    expires_at = expires_at or latest
     if not time < expires_at <= latest:
         raise InvalidInput.at("/expires_at", NOT_IN_TIME)
     own = sa.select(sa.func.count()).where(Token.user_id == user_id, Token.expires_at > time)
     if (db.session.scalar(own) or 0) >= TOKENS_PER_USER:
         raise TooManyTokens
     secret = PREFIX + secrets.token_urlsafe(32)
-    token = Token(
+    row = insert(
+        Token,
         user_id=user_id,
         token_hash=digest(secret),
         name=name,
         scope=scope,
-        created_at=time,
         expires_at=truncate_to_milliseconds(expires_at),
     )
-    db.session.add(token)
-    db.session.flush()
-    values = {name: getattr(token, name) for name in Token.PUBLIC}
     purge_expired()
-    return to_plain(values, Token.PUBLIC) | {"token": secret}
+    return to_plain(row, Token.PUBLIC) | {"token": secret}
 
 
 def delete_token(user_id: str, id: str) -> bool:
@@ -132,6 +125,7 @@ def delete_token(user_id: str, id: str) -> bool:
     return bool(db.session.execute(own.returning(Token.id)).all())
 
 
-def delete_tokens(user: User) -> None:
-    """Delete all tokens of `user`."""
+def revoke_access(user: User, *, except_session: str | None = None) -> None:
+    """End all sessions and tokens of `user`, except the session with this id."""
+    end_sessions(user, except_id=except_session)
     db.session.execute(sa.delete(Token).where(Token.user_id == user.id))

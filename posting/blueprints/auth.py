@@ -6,7 +6,7 @@ from flask import current_app
 from werkzeug.exceptions import Forbidden
 
 from posting.auth import sessions
-from posting.auth.login import BY_SESSION, SESSION_OPTIONAL, current_user
+from posting.auth.login import SESSION_OPTIONAL, SESSION_REQUIRED, current_user
 from posting.auth.passwords import (
     ADDRESS_LIMIT,
     hash_password,
@@ -115,7 +115,7 @@ def sign_out() -> Reply:
     return None, sessions.cookie_header(None)
 
 
-@auth.get("/sessions", access=BY_SESSION, returns=schemas.Session(many=True))
+@auth.get("/sessions", access=SESSION_REQUIRED, returns=schemas.Session(many=True))
 def list_sessions() -> Reply:
     """List your sessions, newest first, fifty at most."""
     return sessions.list_sessions(current_user.id, current_id=current_user.session_id)
@@ -123,7 +123,7 @@ def list_sessions() -> Reply:
 
 @auth.delete(
     "/sessions/<nanoid:id>",
-    access=BY_SESSION,
+    access=SESSION_REQUIRED,
     status=204,
     headers=["Set-Cookie"],
     errors=[NoSuchSession],

@@ -1,6 +1,5 @@
 """Posts: list, read, write, edit, delete."""
 
-from functools import partial
 from typing import Any
 
 from werkzeug.exceptions import Forbidden
@@ -11,8 +10,8 @@ from posting.db.engine import db, insert
 from posting.db.errors import NoSuchPost
 from posting.db.locks import get_post_for_update
 from posting.db.models import Post
-from posting.db.words import parse_query
 from posting.domain import moderation
+from posting.domain.search import paginate_results
 from posting.http import idempotency
 from posting.http.endpoint import PUBLIC, Blueprint, Reply
 from posting.http.etags import etag_header, require_match
@@ -52,18 +51,21 @@ class PostDeletionForbidden(Forbidden):
     headers=["Link"],
 )
 def list_posts(query: dict[str, Any]) -> Reply:
-    """List the latest posts, or those that were found by words."""
+    """List posts: the latest, or those that a search finds."""
     expand, order = query.pop("expand", frozenset()), queries.ORDERS[query.pop("sort")]
-    words, author = query.pop("q", None), query.get("author")
-    page = paginate(
-        LISTS["content" in expand, author is not None],
-        query,
-        name=order.name if words is None else "found_posts",
-        time=order.time,
-        newest_first=True,
-        max_length=MAX_CONTENT if "content" in expand else None,
-        find=None if words is None else partial(search.find_posts, parse_query(words), author),
-    )
+    statement = LISTS["content" in expand, "author" in query]
+    longest = MAX_CONTENT if "content" in expand else None
+    if words := query.pop("q", None):
+        page = paginate_results(statement, query, words, max_length=longest)
+    else:
+        page = paginate(
+            statement,
+            query,
+            name=order.name,
+            time=order.time,
+            newest_first=True,
+            max_length=longest,
+        )
     if "images" in expand:
         images = queries.get_images_of_posts([post["id"] for post in page.items])
         for post in page.items:
@@ -84,7 +86,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
 def create_post(body: dict[str, Any]) -> Reply:
     """Write a post."""
     row = insert(Post, author_id=current_user.id, **body)
-    search.add_posts([row])
+    search.index_posts([row])
     row["last_activity_at"] = row["created_at"]
     post = queries.to_plain(row, Post.DETAIL) | {"author": current_user.as_author(), "images": []}
     headers = etag_header(row["version"])
@@ -117,7 +119,7 @@ def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     require_match(if_match, post.version)
     post.assign(body)
     db.session.flush()
-    search.update_post(post)
+    search.reindex_post(post)
     edited = _detail(id)
     db.session.commit()
     return edited
@@ -138,7 +140,7 @@ def delete_post(id: str, if_match: str | None) -> Reply:
     require_match(if_match, post.version)
     moderation.record_deletion("post", id, post.author_id)
     db.session.delete(post)
-    search.remove_posts([(post.created_at, id)])
+    search.unindex_posts([(post.created_at, id)])
     db.session.commit()
     return None
 

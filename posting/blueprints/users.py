@@ -5,7 +5,7 @@ from typing import Any
 from werkzeug.exceptions import Forbidden
 
 from posting.auth import sessions, tokens
-from posting.auth.login import BY_SESSION, SIGNED_IN, current_user, get_own_account
+from posting.auth.login import SESSION_REQUIRED, SIGNED_IN, current_user, get_own_account
 from posting.auth.passwords import ACCOUNT_LIMIT, hash_password, lock_account, verify_password
 from posting.db import queries
 from posting.db.engine import db
@@ -51,7 +51,7 @@ def get_user(id: str) -> Reply:
 
 @users.patch(
     '/users/<nanoid("me"):id>',
-    access=BY_SESSION,
+    access=SESSION_REQUIRED,
     body=schemas.ProfileChange(partial=True),
     returns=schemas.User(),
     errors=[AccountForbidden, NoSuchUser, UsernameTaken, ACCOUNT_LIMIT.error],
@@ -71,8 +71,7 @@ def edit_user(id: str, body: dict[str, Any]) -> Reply:
         body["password_hash"] = hash_password(password)
     user = lock_account(user)
     if "password_hash" in body:
-        sessions.end_sessions(user, except_id=current_user.session_id)
-        tokens.delete_tokens(user)
+        tokens.revoke_access(user, except_session=current_user.session_id)
     user.assign(body)
     with unique_username():
         db.session.commit()
@@ -83,7 +82,7 @@ def edit_user(id: str, body: dict[str, Any]) -> Reply:
 
 @users.delete(
     '/users/<nanoid("me"):id>',
-    access=BY_SESSION,
+    access=SESSION_REQUIRED,
     query=schemas.DeletionQuery(),
     status=204,
     headers=["Set-Cookie"],

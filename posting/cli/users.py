@@ -5,7 +5,7 @@ import sys
 import click
 from flask.cli import AppGroup, with_appcontext
 
-from posting.auth import passwords, sessions, tokens
+from posting.auth import passwords, tokens
 from posting.cli.examples import examples
 from posting.db.engine import db
 from posting.db.migrations import ensure_current
@@ -47,8 +47,7 @@ def suspend(name: str) -> None:
     """Sign NAME out everywhere and block new sign-ins."""
     user = _get_user(name)
     user.suspended_at = now()
-    sessions.end_sessions(user)
-    tokens.delete_tokens(user)
+    tokens.revoke_access(user)
     moderation.record_by_operator("suspended", user)
     db.session.commit()
     click.echo(f"{user.username} is suspended and signed out everywhere.")
@@ -83,8 +82,7 @@ def reset_password(name: str) -> None:
     if details := errors.get("password"):
         raise click.ClickException("The password is not accepted. " + " ".join(details))
     user.password_hash = passwords.hash_password(password)
-    sessions.end_sessions(user)
-    tokens.delete_tokens(user)
+    tokens.revoke_access(user)
     moderation.record_by_operator("password reset", user)
     db.session.commit()
     click.echo(f"{user.username} has a new password and is signed out everywhere.")

@@ -25,7 +25,7 @@ CHECKS = {
 
 
 def find_violation(connection: sa.Connection) -> str | None:
-    """Return a message about the first row that breaks a rule, or None."""
+    """Return a message about the first row that breaks a rule or a foreign key, or None."""
     if connection.dialect.name == "sqlite":  # which lets a connection turn foreign keys off
         orphan = connection.exec_driver_sql("PRAGMA foreign_key_check").mappings().first()
         if orphan:
@@ -33,6 +33,11 @@ def find_violation(connection: sa.Connection) -> str | None:
                 f"a row of {orphan['table']} refers to a missing row of {orphan['parent']}; "
                 "for more, run flask doctor"
             )
+    return find_inconsistency(connection)
+
+
+def find_inconsistency(connection: sa.Connection) -> str | None:
+    """Return a message about the first row that breaks a rule, or None."""
     for message, query in CHECKS.items():
         row_id = connection.scalar(sa.text(f"{query} ORDER BY 1 LIMIT 1"))
         if row_id is not None:

@@ -59,6 +59,10 @@ COMMENTS = sa.select(*columns(Comment, Comment.PUBLIC), *AUTHOR).outerjoin(
 )
 COMMENTS_ON_POST = COMMENTS.where(Comment.post_id == sa.bindparam("post"))
 COMMENTS_OF_AUTHOR = COMMENTS.where(Comment.author_id == sa.bindparam("author"))
+# The time of the last comment on a post. It is no tombstone: those have replies, which are newer.
+LAST_COMMENT_AT = (
+    sa.select(sa.func.max(Comment.created_at)).where(Comment.post_id == Post.id).scalar_subquery()
+)
 COMMENT = COMMENTS.add_columns(Comment.version).where(Comment.id == sa.bindparam("id"))
 IMAGES = sa.select(*columns(Image, Image.PUBLIC))
 IMAGES_OF_POST = IMAGES.where(Image.post_id == sa.bindparam("post")).order_by(

@@ -1,7 +1,7 @@
 """Column types and values that both databases share: ids and timestamps in UTC."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import nanoid
@@ -9,6 +9,10 @@ import sqlalchemy as sa
 
 ID_LENGTH = 21
 ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+
+Position = tuple[datetime, str]  # of a row in a list: its timestamp and id
 
 
 def new_id() -> str:
@@ -23,6 +27,16 @@ def now() -> datetime:
 
 def truncate_to_milliseconds(timestamp: datetime) -> datetime:
     return timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000)
+
+
+def to_milliseconds(timestamp: datetime) -> int:
+    """Return the milliseconds since 1970."""
+    return (timestamp - EPOCH) // MILLISECOND
+
+
+def from_milliseconds(milliseconds: int) -> datetime:
+    """Return a timestamp. Error: OverflowError if it is not in the years 1 to 9999."""
+    return EPOCH + milliseconds * MILLISECOND
 
 
 def same_as_created_at(context: Any) -> datetime:

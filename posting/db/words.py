@@ -10,10 +10,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MAX_WORD = 64  # characters; the rest of a longer word does not count
-MAX_FOLDED = 200_000  # characters of a text; Postgres indexes at most 1 MiB
-MAX_BEGINNINGS = 3  # in a query, since each may be the beginning of very many words
-MIN_BEGINNING = 2
+MAX_WORD_LENGTH = 64  # characters; the rest of a longer word does not count
+MAX_NORMALIZED_LENGTH = 200_000  # characters of a text; Postgres indexes at most 1 MiB
+MAX_PREFIXES = 3  # in a query, since each may be the beginning of very many words
+MIN_PREFIX_LENGTH = 2
 
 _COMBINING = [
     chr(code) for code in range(0x300, 0x3100) if unicodedata.category(chr(code))[0] == "M"
@@ -43,12 +43,12 @@ class Term:
     """Words that must follow each other; the last one may be the beginning of a word."""
 
     words: tuple[str, ...]
-    is_beginning: bool = False
+    is_prefix: bool = False
 
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text."""
-    return [word[:MAX_WORD] for word in _word.findall(_fold(text))]
+    return [word[:MAX_WORD_LENGTH] for word in _word.findall(_normalize(text))]
 
 
 def parse_query(query: str) -> list[Term]:
@@ -62,18 +62,21 @@ def parse_query(query: str) -> list[Term]:
     for phrase, part in _part.findall(query):
         if not (words := split_words(phrase or part)):
             continue
-        is_beginning = part.endswith("*") and len(words[-1]) >= MIN_BEGINNING
-        beginnings += is_beginning
-        terms[Term(tuple(words), is_beginning and beginnings <= MAX_BEGINNINGS)] = None
+        is_prefix = part.endswith("*") and len(words[-1]) >= MIN_PREFIX_LENGTH
+        beginnings += is_prefix
+        terms[Term(tuple(words), is_prefix and beginnings <= MAX_PREFIXES)] = None
     return list(terms)
 
 
-def find_spans(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
-    """Return where a text has words of the terms, as start and end, to mark them."""
+def find_words(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
+    """Return the start and end of each word of the terms in a text.
+
+    Words of a phrase are found wherever they occur.
+    """
     if not terms:
         return []
     wanted = {word for term in terms for word in term.words}
-    beginnings = tuple(term.words[-1] for term in terms if term.is_beginning)
+    beginnings = tuple(term.words[-1] for term in terms if term.is_prefix)
     return [
         match.span()
         for match in _word.finditer(text)
@@ -81,8 +84,8 @@ def find_spans(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
     ]
 
 
-def _fold(text: str) -> str:
+def _normalize(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return unicodedata.normalize("NFC", _ignored.sub("", decomposed))[:MAX_FOLDED]
+    return unicodedata.normalize("NFC", _ignored.sub("", decomposed))[:MAX_NORMALIZED_LENGTH]

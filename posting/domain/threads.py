@@ -1,19 +1,19 @@
 """Threads: comments, their replies and the tombstones of deleted comments with replies."""
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
 from posting.db.engine import db
 from posting.db.models import Comment, Post
-from posting.db.types import now
+from posting.db.queries import LAST_COMMENT_AT
+from posting.db.types import MILLISECOND, now
 from posting.http.errors import InvalidInput
 from posting.schemas.messages import Message
 
 NOT_A_PARENT = Message("no_such_parent", "Must be a comment on this post that is not deleted.")
-MILLISECOND = timedelta(milliseconds=1)
 # Loaded objects are not updated with the rows; nothing reads them afterwards.
 BULK = {"synchronize_session": False}
 
@@ -95,9 +95,8 @@ def _uncount(condition: sa.ColumnElement[bool]) -> sa.Update:
 
 
 def _update_last_comment(posts: Collection[str]) -> sa.Update:
-    """Find the last comments again. None is a tombstone: those have replies, which are later."""
-    latest = sa.select(sa.func.max(Comment.created_at)).where(Comment.post_id == Post.id)
-    found = {"last_comment_at": latest.scalar_subquery(), "updated_at": Post.updated_at}
+    """Return an UPDATE of `last_comment_at`, which is no edit of the posts."""
+    found = {"last_comment_at": LAST_COMMENT_AT, "updated_at": Post.updated_at}
     return sa.update(Post).where(Post.id.in_(posts)).values(found)
 
 

@@ -73,8 +73,8 @@ def _clear_posts(user_id: str, with_content: bool) -> bool:
 
 
 def _delete_posts(condition: sa.ColumnElement[bool]) -> None:
-    places = db.session.execute(sa.select(Post.created_at, Post.id).where(condition)).all()
-    search.remove_posts([(place.created_at, place.id) for place in places])
+    posts = db.session.execute(sa.select(Post.created_at, Post.id).where(condition)).all()
+    search.unindex_posts([(post.created_at, post.id) for post in posts])
     db.session.execute(sa.delete(Post).where(condition), execution_options=BULK)
 
 

@@ -139,7 +139,7 @@ class InvalidInput(UnprocessableEntity):
 
 
 class NotSignedIn(Unauthorized):
-    """The request has no valid session."""
+    """The request has no valid session or token."""
 
     error_code = "not_signed_in"
     description = "Sign in first: POST /signin, or send a token."

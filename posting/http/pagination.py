@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cache
 from itertools import accumulate
 from typing import Any
@@ -18,15 +18,12 @@ from flask import request
 
 from posting.db.engine import fetch_all
 from posting.db.queries import Item, to_items
-from posting.db.search import Place
-from posting.db.types import ID_LENGTH, UtcDateTime
+from posting.db.types import ID_LENGTH, Position, UtcDateTime, from_milliseconds, to_milliseconds
 from posting.http.errors import InvalidInput, input_error
 from posting.http.urls import base_url
 from posting.schemas.messages import Message
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_A_CURSOR = Message("malformed", "Not a cursor of this list.")
-MILLISECOND = timedelta(milliseconds=1)
 # The list's name, the row's timestamp in milliseconds (negative before 1970) and its id.
 CURSOR = re.compile(rf"([\w-]+)\.(-?[0-9]{{1,15}})\.([A-Za-z0-9_-]{{{ID_LENGTH}}})", re.ASCII)
 
@@ -55,7 +52,7 @@ def paginate(
     newest_first: bool,
     time: str = "created_at",
     max_length: int | None = None,
-    find: Callable[[Place | None, int], list[str]] | None = None,
+    find: Callable[[Position | None, int], list[str]] | None = None,
 ) -> Page:
     """Return a page of the list of posts or comments whose cursors contain `name`.
 
@@ -77,13 +74,15 @@ def paginate(
         statement, time, newest_first=newest_first, has_cursor=bool(after), has_ids=bool(find)
     )
     rows = fetch_all(page, **values)
+    # Of rows that were found, some may have been deleted since.
+    has_more = len(values["ids"] if find else rows) > limit
     if max_length is not None:
         lengths = accumulate(len(row.content or "") for row in rows[:limit])
         limit = max(1, sum(length <= max_length for length in lengths))
-    if len(rows) <= limit:
+    if not rows or not (has_more or len(rows) > limit):
         return Page(to_items(rows), None)
-    last = rows[limit - 1]
-    milliseconds = (datetime.fromisoformat(getattr(last, time)) - EPOCH) // MILLISECOND
+    last = rows[:limit][-1]
+    milliseconds = to_milliseconds(datetime.fromisoformat(getattr(last, time)))
     return Page(to_items(rows[:limit]), f"{name}.{milliseconds}.{last.id}")
 
 
@@ -112,9 +111,9 @@ def _page(
     return statement.limit(sa.bindparam("limit", type_=sa.Integer()))
 
 
-def _read_cursor(cursor: str, name: str) -> Place:
+def _read_cursor(cursor: str, name: str) -> Position:
     match = CURSOR.fullmatch(cursor)
     if match and match[1] == name:
         with suppress(OverflowError):  # not a date in the years 1 to 9999
-            return EPOCH + int(match[2]) * MILLISECOND, match[3]
+            return from_milliseconds(int(match[2])), match[3]
     raise InvalidInput([input_error(NOT_A_CURSOR, parameter="cursor")])

@@ -113,7 +113,7 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             for model, rows in batch.items():
                 if rows:
                     db.session.execute(sa.insert(model), rows)
-            search.add_posts([post | {"version": 1} for post in batch[Post]])
+            search.index_posts([post | {"version": 1} for post in batch[Post]])
             db.session.commit()
             yield len(batch[Post])
             for rows in batch.values():

@@ -1,10 +1,11 @@
-"""Rebuild what posts are found by."""
+"""Rebuild the search index, and the times of last comments."""
 
 import sqlalchemy as sa
 
 from posting.db import search
 from posting.db.engine import db, lift_time_limits, lock_tables
-from posting.db.models import Comment, Post
+from posting.db.models import Post
+from posting.db.queries import LAST_COMMENT_AT
 from posting.ops.progress import progress
 
 
@@ -13,12 +14,8 @@ def rebuild() -> int:
 
     Nothing else can be written meanwhile.
     """
-    latest = (
-        sa.select(sa.func.max(Comment.created_at))
-        .where(Comment.post_id == Post.id)
-        .scalar_subquery()
-    )
-    changed = sa.update(Post).where(Post.last_comment_at.is_distinct_from(latest))
+    wrong = sa.update(Post).where(Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT))
+    correct = wrong.values(last_comment_at=LAST_COMMENT_AT, updated_at=Post.updated_at)
     with db.engine.begin() as connection:
         lift_time_limits(connection)
         lock_tables(connection)
@@ -26,5 +23,5 @@ def rebuild() -> int:
         with progress("Indexing posts", posts) as advance:
             for indexed in search.rebuild(connection):
                 advance(indexed)
-        connection.execute(changed.values(last_comment_at=latest, updated_at=Post.updated_at))
+        connection.execute(correct)
     return posts

@@ -1,7 +1,6 @@
 """The pages of a community. They are public, and the same bytes for everyone."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,22 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
 
 from posting.auth.login import SIGNED_IN, user_id
-from posting.db import queries, search
+from posting.db import queries
 from posting.db.engine import SAFE_METHODS, db
 from posting.db.errors import NoSuchUser
 from posting.db.types import ID_LENGTH
 from posting.db.words import parse_query
+from posting.domain.search import paginate_results
 from posting.http import errors
 from posting.http.endpoint import PUBLIC, Blueprint, Reply
 from posting.http.pagination import paginate
 from posting.http.rate_limits import Limit
 from posting.http.static_files import send_static_file
 from posting.http.urls import base_url
-from posting.pages import elements, forms, markdown, marks, threads
+from posting.pages import elements, forms, highlight, markdown, threads
 from posting.schemas.base import PageQuery
 from posting.schemas.fields import IMAGES_PER_POST, Length, Parameter
-from posting.schemas.posts import Preview, PreviewInput, sort
+from posting.schemas.posts import Preview, PreviewInput, sort_field
 
 ABOUT = "about.md"
 CUSTOM_CSS = "custom.css"
@@ -68,10 +68,10 @@ class CursorQuery(PageQuery):
         exclude = ("limit",)
 
 
-class PostsQuery(CursorQuery):
+class FrontPageQuery(CursorQuery):
     """The cursor and the order of posts."""
 
-    sort = sort()
+    sort = sort_field()
 
 
 class SearchQuery(CursorQuery):
@@ -118,7 +118,7 @@ def page(template: str, **context: Any) -> Response:
     return Response(html, headers={"Content-Security-Policy": POLICY})
 
 
-@pages.get("/", access=PUBLIC, query=PostsQuery(), documented=False)
+@pages.get("/", access=PUBLIC, query=FrontPageQuery(), documented=False)
 def show_latest_posts(query: dict[str, Any]) -> Reply:
     """Show the latest posts."""
     query["limit"], sort = POSTS_PER_PAGE, query.pop("sort")
@@ -130,19 +130,11 @@ def show_latest_posts(query: dict[str, Any]) -> Reply:
 
 
 @pages.get("/search", access=PUBLIC, query=SearchQuery(), documented=False)
-def show_found_posts(query: dict[str, Any]) -> Reply:
+def show_search_results(query: dict[str, Any]) -> Reply:
     """Show the form to search, and the posts in which the words occur."""
     query["limit"], words = POSTS_PER_PAGE, query.pop("q")
-    terms = parse_query(words)
-    found = paginate(
-        queries.POSTS_WITH_CONTENT,
-        query,
-        name="found_posts",
-        newest_first=True,
-        max_length=MAX_LENGTH,
-        find=partial(search.find_posts, terms, None),
-    )
-    return page("search.html", page=found, q=words, terms=terms)
+    found = paginate_results(queries.POSTS_WITH_CONTENT, query, words, max_length=MAX_LENGTH)
+    return page("search.html", page=found, q=words, terms=parse_query(words))
 
 
 @pages.get("/p/<page_id:id>", access=PUBLIC, query=CursorQuery(), documented=False)
@@ -260,8 +252,8 @@ def show_error(problem: dict[str, Any]) -> Response | None:
 
 
 pages.app_template_filter("excerpt")(markdown.excerpt)
-pages.app_template_filter("found")(marks.excerpt)
-pages.app_template_filter("marked")(marks.mark)
+pages.app_template_filter("highlight")(highlight.highlight)
+pages.app_template_filter("highlighted_excerpt")(highlight.excerpt)
 
 
 @pages.app_context_processor

@@ -156,7 +156,7 @@ class Digits(InputField, fields.Integer):
         return int(super()._validated(value))
 
 
-class Moment(InputField, fields.AwareDateTime):
+class TimestampInput(InputField, fields.AwareDateTime):
     """A timestamp in RFC 3339, with its offset from UTC."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:

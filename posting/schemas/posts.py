@@ -26,12 +26,16 @@ from posting.schemas.messages import Message
 MAX_EXPANDED = 50  # posts in a list with their content or images
 
 
-def sort() -> Parameter:
+def sort_field() -> Parameter:
     """Return the field of the order of posts."""
     return Parameter(
         load_default="new",
         validate=OneOf(["new", "active"]),
-        metadata=described("active", "By the time of the post, or of the last comment on it."),
+        metadata=described(
+            "active",
+            "`new`: the newest posts first. `active`: those with the latest comments first; a post "
+            "without comments counts by its own time.",
+        ),
     )
 
 
@@ -47,7 +51,7 @@ class PostsQuery(PageQuery):
             "the beginning of a word.",
         ),
     )
-    sort = sort()
+    sort = sort_field()
     expand = Words(
         "content",
         "images",
@@ -65,7 +69,7 @@ class PostsQuery(PageQuery):
             raise ValidationError(Message("out_of_range", message), "limit")
 
     @validates_schema
-    def sort_found_posts_by_creation(self, data: dict[str, Any], **_: Any) -> None:
+    def refuse_another_order_with_q(self, data: dict[str, Any], **_: Any) -> None:
         if "q" in data and data.get("sort") != "new":
             raise ValidationError(Message("not_a_choice", "Must be new with q."), "sort")
 

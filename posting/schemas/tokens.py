@@ -7,10 +7,10 @@ from posting.schemas.fields import (
     ONE_LINE_PATTERN,
     Identifier,
     Length,
-    Moment,
     OneOf,
     String,
     Timestamp,
+    TimestampInput,
     described,
     not_blank,
     one_line,
@@ -33,8 +33,10 @@ class TokenInput(Input):
         validate=OneOf(SCOPES),
         metadata=described("write", "`read` for GET requests only, `write` for all."),
     )
-    expires_at = Moment(
-        metadata=described("2027-11-21T09:30:00.125Z", "A year away at most, which is the default.")
+    expires_at = TimestampInput(
+        metadata=described(
+            "2027-11-21T09:30:00.125Z", "Within 366 days; the last of them by default."
+        )
     )
 
 

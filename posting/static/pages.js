@@ -592,7 +592,7 @@ async function showTokens() {
   showTimes(list);
 }
 
-/** Show the secret of a new token, which the service does not tell again. */
+/** Show the secret of a new token, once. */
 async function showSecret(form, secret) {
   form.reset();
   const field = form.querySelector("[data-secret]");

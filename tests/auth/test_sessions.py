@@ -214,13 +214,13 @@ class TestExpiry:
         self, app, alice, monkeypatch, send
     ):
         set_timestamps(app, last_seen_at=now() - timedelta(days=1))
-        touch_session = sessions.touch_session
+        touch = sessions.touch
 
-        def touch_deleted_session(*session):
+        def touch_deleted_session(update):
             delete_sessions()
-            touch_session(*session)
+            touch(update)
 
-        monkeypatch.setattr(sessions, "touch_session", touch_deleted_session)
+        monkeypatch.setattr(sessions, "touch", touch_deleted_session)
         assert send(alice).status_code in {200, 201}  # it was valid when the request began
         assert_problem(send(alice), 401)
 
@@ -229,7 +229,7 @@ class TestExpiry:
     ):
         set_timestamps(app, last_seen_at=now() - timedelta(days=1))
         monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", 0)
-        monkeypatch.setattr(sessions, "touch_session", delete_sessions)
+        monkeypatch.setattr(sessions, "touch", delete_sessions)
         assert_problem(alice.post("/posts", json=POST), 401)
         assert alice.get("/posts").json == []
 

@@ -78,7 +78,9 @@ def test_deleting_an_earlier_comment_leaves_its_post(alice, bob, anonymous, post
 
 
 @pytest.mark.parametrize("content", ["keep", "delete"])
-def test_an_account_is_deleted_with_its_comments(alice, bob, posts, active, content):
+def test_deleting_an_account_moves_posts_back_only_if_its_comments_are_deleted(
+    alice, bob, posts, active, content
+):
     bob.add_comment(posts[0], "Last of all")
     alice.add_comment(posts[1], "Last but one")
     bob.add_comment(posts[1], "And now the last")

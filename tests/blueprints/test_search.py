@@ -118,7 +118,7 @@ def test_a_cursor_of_any_time_is_valid(alice, anonymous, milliseconds):
         assert len(response.json) == (milliseconds != "0")
 
 
-def test_posts_of_a_deleted_account(alice, bob, found):
+def test_posts_of_a_deleted_account_are_found_if_they_were_kept(alice, bob, found):
     alice.create_post("Kept", content="common")
     assert alice.delete(f"/users/{alice.user['id']}").status_code == 204
     bob.create_post("Deleted", content="common")

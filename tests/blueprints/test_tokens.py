@@ -198,7 +198,7 @@ def delete_account(alice, flask):
 
 
 @pytest.mark.parametrize("end", [change_password, suspend, reset_password, delete_account])
-def test_tokens_end_with_their_reason(alice, writer, flask, end):
+def test_a_new_password_suspension_reset_or_deletion_ends_tokens(alice, writer, flask, end):
     assert writer.get("/users/me").status_code == 200
     end(alice, flask)
     assert writer.get("/users/me").status_code == 401

@@ -91,7 +91,7 @@ def contains(fields, term):
         for start in range(len(words) - len(first)):
             found = words[start + len(first)]
             if words[start : start + len(first)] == first and (
-                found.startswith(last) if term.is_beginning else found == last
+                found.startswith(last) if term.is_prefix else found == last
             ):
                 return True
     return False
@@ -128,7 +128,7 @@ def test_200_queries_find_what_reading_all_posts_finds(corpus, anonymous):
 
 def count_wrong(app):
     with app.app_context(), db.engine.connect() as connection:
-        return search.count_wrong_entries(connection)
+        return search.count_stale_entries(connection)
 
 
 def rebuild(app):
@@ -170,8 +170,8 @@ def test_posts_of_before_the_index_are_found_after_the_upgrade(app, alice, anony
     alice.create_post("On engines")
     with app.app_context(), db.engine.begin() as connection:
         search.clear(connection)
-        assert search.count_wrong_entries(connection) == 1
-        search.fill(connection)
+        assert search.count_stale_entries(connection) == 1
+        search.rebuild_if_empty(connection)
     assert len(anonymous.get("/posts?q=engines").json) == 1
 
 

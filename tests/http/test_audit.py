@@ -7,7 +7,7 @@ import pytest
 from flask.logging import default_handler
 
 from posting import logs
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, TOKEN
 
 CREDENTIALS = {"username": "alice", "password": PASSWORD}
 AGENT = {"User-Agent": "forged\nline", "X-Request-ID": "find-me"}
@@ -120,15 +120,35 @@ def test_input_cannot_forge_a_line(make_app, form, capsys):
     assert "secret" not in line
 
 
+def test_tokens_are_logged_by_their_ids(alice, events):
+    events()
+    token = alice.post("/tokens", json=TOKEN).json
+    alice.delete(f"/tokens/{token['id']}")
+    assert [(event["event"], event["token"]) for event in events()] == [
+        ("token-created", token["id"]),
+        ("token-deleted", token["id"]),
+    ]
+
+
 def test_no_line_contains_a_secret(app, alice, caplog):
     caplog.set_level(logging.DEBUG)
     client = app.test_client()
     client.post("/signin", json=CREDENTIALS)
     token = client.get_cookie("session").value
     path = f"/users/{alice.user['id']}"
+    secret_token = client.post("/tokens", json=TOKEN).json["token"]
+    bearer = {"Authorization": f"Bearer {secret_token}"}
+    assert app.test_client().get("/users/me", headers=bearer).status_code == 200
     client.patch(path, json={"password": "another walk by the sea", "current_password": PASSWORD})
     client.post("/posts", json={"title": "a title", "content": "the content"})
     client.post("/signout")
     logged = caplog.text + json.dumps([logs.JsonFormatter().format(r) for r in caplog.records])
-    for secret in (token, PASSWORD, "another walk by the sea", "a title", "the content"):
+    for secret in (
+        token,
+        secret_token,
+        PASSWORD,
+        "another walk by the sea",
+        "a title",
+        "the content",
+    ):
         assert secret not in logged

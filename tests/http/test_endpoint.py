@@ -106,7 +106,9 @@ def test_an_idempotent_view_without_a_user_is_refused(blueprint):
 def test_a_response_with_an_object_fails(blueprint, client):
     @blueprint.get("/extra", access=PUBLIC, returns={})
     def leaking():
-        return CurrentUser("a", "ada", None, is_moderator=False, session_id="secret")
+        return CurrentUser(
+            "a", "ada", None, is_moderator=False, session_id="secret", token_id=None, may_write=True
+        )
 
     with pytest.raises(TypeError, match="not JSON serializable"):
         client().get("/extra")

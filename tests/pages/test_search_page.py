@@ -5,7 +5,7 @@ import re
 import pytest
 
 from posting.db.words import parse_query
-from posting.pages import marks, views
+from posting.pages import highlight, views
 
 HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
 
@@ -28,7 +28,7 @@ def search(anonymous):
     return search
 
 
-def test_results_have_their_words_marked(alice, search):
+def test_words_are_highlighted_in_results(alice, search):
     alice.create_post("On looms", content="A *loom* weaves cloth.")
     alice.create_post("On engines & looms", content="They weave **algebra**.")
     assert results(search("looms weav*")) == [
@@ -92,7 +92,7 @@ def test_a_query_that_is_too_long_is_an_error_page(anonymous):
     ],
 )
 def test_an_excerpt_shows_the_first_word_found(text, query, excerpt):
-    assert marks.excerpt(text, parse_query(query)) == excerpt
+    assert highlight.excerpt(text, parse_query(query)) == excerpt
 
 
 def test_the_front_page_has_the_box(alice, anonymous):

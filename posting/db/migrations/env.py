@@ -20,8 +20,8 @@ logger = logging.getLogger("alembic.runtime.migration")
 if default_handler not in logger.handlers:
     logger.addHandler(default_handler)
 
-shared = context.config.attributes.get("connection")
-logger.setLevel(logging.WARNING if shared else logging.INFO)
+outer_connection = context.config.attributes.get("connection")
+logger.setLevel(logging.WARNING if outer_connection else logging.INFO)
 
 
 def include_name(name: str | None, kind: str, _parents: Any) -> bool:
@@ -29,8 +29,10 @@ def include_name(name: str | None, kind: str, _parents: Any) -> bool:
     return not (kind == "table" and str(name).startswith(search.TABLE.name))
 
 
-options = current_app.extensions["migrate"].configure_args
-options |= {"target_metadata": db.metadata, "include_name": include_name}
+options = current_app.extensions["migrate"].configure_args | {
+    "target_metadata": db.metadata,
+    "include_name": include_name,
+}
 
 if context.is_offline_mode():
     url = db.engine.url.render_as_string(hide_password=False)
@@ -38,11 +40,15 @@ if context.is_offline_mode():
     with context.begin_transaction():
         context.run_migrations()
 else:
-    with nullcontext(shared) if shared else schema_change(db.engine) as connection:
+    with (
+        nullcontext(outer_connection)
+        if outer_connection
+        else schema_change(db.engine) as connection
+    ):
         context.configure(connection=connection, transactional_ddl=True, **options)
         context.run_migrations()
-        if database_revisions(connection) == [head_revision()] and not shared:
-            search.fill(connection)
+        if database_revisions(connection) == [head_revision()] and not outer_connection:
+            search.rebuild_if_empty(connection)
             command = click.get_current_context(silent=True)
             if command and command.info_name == "upgrade":
                 click.echo(f"The database schema is up to date ({head_revision()}).")

@@ -124,7 +124,7 @@ def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, s
     Raise ClickException if the database is not empty.
     """
     is_current = revision == head_revision()
-    # `schema_change` does without foreign keys on SQLite, whose errors name the line.
+    # Errors of foreign keys name the line, but `schema_change` turns them off on SQLite.
     with db.engine.begin() if is_current else schema_change(db.engine) as connection:
         lift_time_limits(connection)
         lock_tables(connection)

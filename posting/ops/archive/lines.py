@@ -129,7 +129,9 @@ def _decode(column: sa.Column[Any], value: Any) -> Any:
     decoded = DECODERS[type(column.type)](value)
     if column.type is Identifier and not re.fullmatch(ID_PATTERN, decoded):
         raise ValueError(f"must be {ID_LENGTH} characters of A-Z, a-z, 0-9, '_' and '-'")
-    if str(column) == "users.username" and not re.fullmatch(USERNAME_PATTERN, decoded):
+    if (column.table.name, column.name) == ("users", "username") and not re.fullmatch(
+        USERNAME_PATTERN, decoded
+    ):
         raise ValueError("must be a valid username")
     max_length = column.type.length if isinstance(column.type, sa.String) else None
     if max_length is not None and len(decoded) > max_length:

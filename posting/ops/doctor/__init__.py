@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from posting.db import search
 from posting.db.engine import db, error_reason, is_in_memory, sqlite_file
+from posting.db.integrity import find_inconsistency
 from posting.db.migrations import database_revisions, head_revision, known_revisions
 from posting.ops.doctor import postgres, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
@@ -53,7 +54,7 @@ def _check_database() -> Findings:
     except sa.exc.SQLAlchemyError as error:
         yield failure(f"The database cannot be used ({error_reason(error)})", fix)
         return
-    for check in (*(sqlite.CHECKS if file else postgres.CHECKS), _check_schema, _check_search):
+    for check in (*(sqlite.CHECKS if file else postgres.CHECKS), _check_schema, _check_content):
         try:
             with db.engine.connect().execution_options(writes=False) as connection:
                 yield check(connection)
@@ -78,11 +79,14 @@ def _check_schema(connection: sa.Connection) -> Finding:
     )
 
 
-def _check_search(connection: sa.Connection) -> Finding:
+def _check_content(connection: sa.Connection) -> Finding:
+    """Check what no constraint can express, and the search index."""
     if database_revisions(connection) != [head_revision()]:
-        return ok("Search needs a current schema first")
-    if wrong := search.count_wrong_entries(connection):
-        return failure(
-            f"The search index is not up to date with {wrong:,} posts", "Run: flask search rebuild"
-        )
-    return ok("All posts are in the search index")
+        return ok("The content was not checked, because the schema is not current")
+    rebuild = "Run: flask search rebuild"
+    if problem := find_inconsistency(connection):
+        fix = f"{rebuild}. If that does not help, restore a backup."
+        return failure(f"The database is inconsistent: {problem}", fix)
+    if stale := search.count_stale_entries(connection):
+        return failure(f"The search index is out of date for {stale:,} posts", rebuild)
+    return ok("The content is consistent, and all posts are in the search index")

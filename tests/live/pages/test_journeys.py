@@ -124,7 +124,7 @@ def test_the_settings_of_a_member(url, people, sign_up):
 def check_tokens(url: str, ada: Page) -> None:
     """Create a token in the settings, use it, and delete it."""
     rows = ada.locator("[data-tokens] li")
-    for name, scope in (("Backup", "It may read"), ("Bot", "It may read and write")):
+    for name, scope in (("Backup", "Read only"), ("Bot", "Read and write")):
         ada.get_by_label("Name", exact=True).fill(name)
         ada.get_by_label(scope, exact=True).check()
         ada.get_by_role("button", name="Create a token").click()

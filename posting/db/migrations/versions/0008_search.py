@@ -1,4 +1,4 @@
-"""The search index of posts, which is filled after the upgrade."""
+"""The search index of posts. After the upgrade, `env.py` fills it."""
 
 from alembic import op
 
@@ -31,5 +31,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("post_search")
-    # SQLite 3.53 leaves this table of an index with `contentless_unindexed`.
+    # SQLite 3.53 does not drop this shadow table.
     op.execute("DROP TABLE IF EXISTS post_search_content")

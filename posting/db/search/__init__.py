@@ -1,0 +1,92 @@
+"""The search index of posts: a table of FTS5 on SQLite, text search vectors on Postgres.
+
+Both are given the same words, by `posting.db.words`, so that they find the same posts. The table is
+no model: archives do not contain it, and Alembic does not compare it. Whatever writes a post also
+indexes it, in the same transaction.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.db.engine import db, fetch_all
+from posting.db.models import Post
+from posting.db.search import fts5, vectors
+from posting.db.types import Position
+from posting.db.words import Term
+
+TABLE = sa.table("post_search", sa.column("post_id"), sa.column("version", sa.Integer))
+BATCH = 500
+
+PostRow = Mapping[Any, Any]  # the columns of a post
+
+
+def index_posts(posts: Sequence[PostRow]) -> None:
+    """Index new posts within the transaction."""
+    connection = db.session.connection()
+    _implementation(connection).add(connection, posts)
+
+
+def reindex_post(post: Post) -> None:
+    """Index an edited post again within the transaction."""
+    unindex_posts([(post.created_at, post.id)])
+    index_posts([{column.name: getattr(post, column.name) for column in Post.__table__.columns}])
+
+
+def unindex_posts(positions: Sequence[Position]) -> None:
+    """Remove posts from the index within the transaction."""
+    connection = db.session.connection()
+    _implementation(connection).remove(connection, positions)
+
+
+def find_posts(
+    terms: Sequence[Term], author: str | None, after: Position | None, limit: int
+) -> list[str]:
+    """Return the ids of the newest posts, after a position, in which all terms occur."""
+    if not terms:
+        return []
+    rows: Sequence[sa.Row[Any]] = []
+    for statement, values in _implementation(db.engine).searches(terms, author, after, limit):
+        rows = fetch_all(statement, **values)
+        if len(rows) == limit:
+            break
+    return [row.post_id for row in rows]
+
+
+def clear(connection: sa.Connection) -> None:
+    """Remove all posts from the index."""
+    connection.exec_driver_sql(_implementation(connection).CLEAR)
+
+
+def rebuild(connection: sa.Connection) -> Iterator[int]:
+    """Index all posts again, and yield the size of each batch."""
+    clear(connection)
+    columns = Post.id, Post.created_at, Post.author_id, Post.title, Post.content, Post.version
+    select = sa.select(*columns).order_by(Post.id).limit(BATCH)
+    last = ""
+    while posts := connection.execute(select.where(Post.id > last)).mappings().all():
+        _implementation(connection).add(connection, posts)
+        last = posts[-1]["id"]
+        yield len(posts)
+
+
+def rebuild_if_empty(connection: sa.Connection) -> None:
+    """Index all posts if none is in the index, as after an upgrade that creates it."""
+    if not connection.scalar(sa.select(sa.exists().select_from(TABLE))):
+        for _ in rebuild(connection):
+            pass
+
+
+def count_stale_entries(connection: sa.Connection) -> int:
+    """Return the number of posts whose entry is missing, outdated or left over."""
+    posts = sa.select(Post.id, Post.version)
+    entries = sa.select(TABLE.c.post_id, TABLE.c.version)
+    missing, stale = sa.except_(posts, entries).subquery(), sa.except_(entries, posts).subquery()
+    ids = sa.union(sa.select(missing.c.id), sa.select(stale.c.post_id)).subquery()
+    return connection.scalar(sa.select(sa.func.count()).select_from(ids)) or 0
+
+
+def _implementation(bind: sa.Connection | sa.Engine) -> ModuleType:
+    return fts5 if bind.dialect.name == "sqlite" else vectors

@@ -1,0 +1,72 @@
+"""The search index on SQLite.
+
+A rowid is the position of a post, because FTS5 returns matches in the order of rowids.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.db.types import Position, to_milliseconds
+from posting.db.words import Term, split_words
+
+ID_CHARACTERS = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"  # in their order
+MAX_ROWID = 2**63 - 1
+ROWIDS_PER_POSITION = 8  # for posts of one millisecond whose ids begin alike
+
+CLEAR = "INSERT INTO post_search (post_search) VALUES ('delete-all')"
+INSERT = sa.text("""
+    INSERT INTO post_search (rowid, title, content, author, post_id, version)
+    VALUES (:rowid, :title, :content, :author, :id, :version)""")
+DELETE = sa.text("""
+    DELETE FROM post_search WHERE rowid >= :first AND rowid < :end AND post_id = :id""")
+FIND = sa.text("""
+    SELECT post_id FROM post_search WHERE post_search MATCH :match AND rowid < :before
+    ORDER BY rowid DESC LIMIT :limit""")
+
+
+def add(connection: sa.Connection, posts: Sequence[Mapping[Any, Any]]) -> None:
+    for post in posts:
+        values = {
+            "id": post["id"],
+            "version": post["version"],
+            "author": post["author_id"] or "",
+            "title": " ".join(split_words(post["title"])),
+            "content": " ".join(split_words(post["content"])),
+        }
+        first = _rowid((post["created_at"], post["id"]))
+        for rowid in range(first, first + ROWIDS_PER_POSITION):
+            with suppress(sa.exc.IntegrityError):  # another post has it
+                connection.execute(INSERT, values | {"rowid": rowid})
+                break
+        else:
+            raise RuntimeError(f"There is no rowid left for post {post['id']}.")
+
+
+def remove(connection: sa.Connection, positions: Sequence[Position]) -> None:
+    for position in positions:
+        first = _rowid(position)
+        values = {"first": first, "end": first + ROWIDS_PER_POSITION, "id": position[1]}
+        connection.execute(DELETE, values)
+
+
+def searches(
+    terms: Sequence[Term], author: str | None, after: Position | None, limit: int
+) -> Iterator[tuple[sa.TextClause, dict[str, Any]]]:
+    """Yield the statement and its parameters."""
+    phrases = (f'"{" ".join(term.words)}"{"*" * term.is_prefix}' for term in terms)
+    match = f"{{title content}} : ({' AND '.join(phrases)})"
+    if author:
+        match += f' AND author : "{author}"'
+    before = _rowid(after) if after else MAX_ROWID
+    yield FIND, {"match": match, "before": before, "limit": limit}
+
+
+def _rowid(position: Position) -> int:
+    """Return the number of a position: milliseconds, and the first 21 bits of the id."""
+    created_at, id = position
+    a, b, c, d = (ID_CHARACTERS.index(character) for character in id[:4])
+    rowid = to_milliseconds(created_at) << 21 | a << 15 | b << 9 | c << 3 | d >> 3
+    return max(-MAX_ROWID, min(rowid, MAX_ROWID - ROWIDS_PER_POSITION))

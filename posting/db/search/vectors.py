@@ -1,0 +1,74 @@
+"""The search index on Postgres.
+
+GIN finds posts with all words. Phrases are compared with the text, since a vector has at most 256
+positions of a word.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.db.types import Position
+from posting.db.words import Term, split_words
+
+LATEST = datetime.max.replace(tzinfo=UTC)
+
+CLEAR = "DELETE FROM post_search"
+INSERT = sa.text("""
+    INSERT INTO post_search (post_id, created_at, version, text, words)
+    VALUES (:id, :created_at, :version, :text, array_to_tsvector(:words))""")
+DELETE = sa.text("DELETE FROM post_search WHERE post_id = ANY (:ids)")
+# Common words are found in the newest posts. Only rarer ones are looked up by GIN, because it has
+# to sort all posts that it finds. The planner cannot tell which words new posts have.
+FIND_RECENT = sa.text("""
+    SELECT post_id FROM (
+        SELECT * FROM post_search WHERE (created_at, post_id) < (:after_time, :after_id)
+        ORDER BY created_at DESC, post_id DESC LIMIT 1000
+    ) AS recent
+    WHERE words @@ CAST(:query AS tsquery) AND text LIKE ALL (CAST(:phrases AS text[]))
+    ORDER BY created_at DESC, post_id DESC LIMIT :limit""")
+FIND_ALL = sa.text("""
+    WITH found AS MATERIALIZED (
+        SELECT post_id, created_at FROM post_search
+        WHERE words @@ CAST(:query AS tsquery) AND text LIKE ALL (CAST(:phrases AS text[]))
+        AND (created_at, post_id) < (:after_time, :after_id)
+    )
+    SELECT post_id FROM found ORDER BY created_at DESC, post_id DESC LIMIT :limit""")
+
+
+def add(connection: sa.Connection, posts: Sequence[Mapping[Any, Any]]) -> None:
+    rows = []
+    for post in posts:
+        title, content = split_words(post["title"]), split_words(post["content"])
+        author = [f"@{post['author_id']}"] if post["author_id"] else []
+        row = {name: post[name] for name in ("id", "created_at", "version")}
+        row["text"] = f" {' '.join(title)} \n {' '.join(content)} "
+        row["words"] = [*{*title, *content, *author}]
+        rows.append(row)
+    connection.execute(INSERT, rows)
+
+
+def remove(connection: sa.Connection, positions: Sequence[Position]) -> None:
+    connection.execute(DELETE, {"ids": [id for _, id in positions]})
+
+
+def searches(
+    terms: Sequence[Term], author: str | None, after: Position | None, limit: int
+) -> Iterator[tuple[sa.TextClause, dict[str, Any]]]:
+    """Yield statements and their parameters; each finds what the one before may have missed."""
+    lexemes = [f"'{word}'" for term in terms for word in term.words[:-1]]
+    lexemes += [f"'{term.words[-1]}'{':*' * term.is_prefix}" for term in terms]
+    if author:
+        lexemes.append(f"'@{author}'")
+    phrases = [
+        f"% {' '.join(term.words)}{'%' if term.is_prefix else ' %'}"
+        for term in terms
+        if len(term.words) > 1
+    ]
+    after_time, after_id = after or (LATEST, "")
+    values = {"query": " & ".join(lexemes), "phrases": phrases, "limit": limit}
+    values |= {"after_time": after_time, "after_id": after_id}
+    yield FIND_RECENT, values
+    yield FIND_ALL, values
