@@ -52,7 +52,7 @@ def create(url: str, posts: int) -> None:
     with engine.begin() as connection:
         for statement in _statements("sqlite" if on_sqlite else "postgresql", posts):
             connection.exec_driver_sql(statement)
-        for _ in search.rebuild(connection):
+        for _ in search.build(connection):
             pass
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE")

@@ -123,13 +123,15 @@ def lock_current_user(*, exclusively: bool = False) -> None:
 
     Error: 401 if the account, the session or the token has ended since the request began.
     """
-    account = sa.select(User.id).where(User.suspended_at.is_(None))
-    if current_user.token_id:
-        account = account.join(Token).where(Token.id == current_user.token_id)
-    else:
-        account = account.join(Session).where(Session.id == current_user.session_id)
-    lock = account.with_for_update(read=not exclusively, key_share=True, of=User)
-    if db.session.scalar(lock) is None:
+    account = sa.select(User.id).where(User.id == current_user.id, User.suspended_at.is_(None))
+    lock = account.with_for_update(read=not exclusively, key_share=True)
+    # A statement of its own: in that of the lock, Postgres would see what was there before waiting.
+    access = (
+        sa.select(Token.id).where(Token.id == current_user.token_id)
+        if current_user.token_id
+        else sa.select(Session.id).where(Session.id == current_user.session_id)
+    )
+    if db.session.scalar(lock) is None or db.session.scalar(access) is None:
         raise _not_signed_in()
 
 

@@ -21,7 +21,6 @@ def search() -> None:
 def rebuild() -> None:
     """Index all posts again, with the times of their last comments.
 
-    `flask doctor` says when this is needed. The service may run meanwhile, but writes wait, and
-    fail after 5 seconds.
+    `flask doctor` says when this is needed. The service may run meanwhile.
     """
     click.echo(f"Indexed {ops.rebuild():,} posts.")

@@ -14,6 +14,7 @@ MAX_WORD_LENGTH = 64  # characters; the rest of a longer word does not count
 MAX_NORMALIZED_LENGTH = 200_000  # characters of a text; Postgres indexes at most 1 MiB
 MAX_PREFIXES = 3  # in a query, since each may be the beginning of very many words
 MIN_PREFIX_LENGTH = 2
+MAX_WORDS = 20  # in a query: a long phrase is slow to find in long and monotonous posts
 
 _COMBINING = [
     chr(code) for code in range(0x300, 0x3100) if unicodedata.category(chr(code))[0] == "M"
@@ -54,17 +55,20 @@ def split_words(text: str) -> list[str]:
 def parse_query(query: str) -> list[Term]:
     """Return what a text must contain to be found.
 
-    Each word, each `"phrase in quotes"` and each `beginning*` is a term. Any text is a query; one
-    without words has no terms.
+    Each word, each `"phrase in quotes"` and each `prefix*` is a term. Any text is a query; one
+    without words has no terms, and after twenty words, the others do not count.
     """
     terms: dict[Term, None] = {}  # in order, without repetitions
-    beginnings = 0
+    left, prefixes = MAX_WORDS, 0
     for phrase, part in _part.findall(query):
-        if not (words := split_words(phrase or part)):
-            continue
-        is_prefix = part.endswith("*") and len(words[-1]) >= MIN_PREFIX_LENGTH
-        beginnings += is_prefix
-        terms[Term(tuple(words), is_prefix and beginnings <= MAX_PREFIXES)] = None
+        words = split_words(phrase or part)
+        if 0 < len(words) <= left:
+            is_prefix = part.endswith("*") and len(words[-1]) >= MIN_PREFIX_LENGTH
+            prefixes += is_prefix
+            terms[Term(tuple(words), is_prefix and prefixes <= MAX_PREFIXES)] = None
+        elif words and left:
+            terms[Term(tuple(words[:left]))] = None
+        left = max(0, left - len(words))
     return list(terms)
 
 
@@ -76,11 +80,11 @@ def find_words(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
     if not terms:
         return []
     wanted = {word for term in terms for word in term.words}
-    beginnings = tuple(term.words[-1] for term in terms if term.is_prefix)
+    prefixes = tuple(term.words[-1] for term in terms if term.is_prefix)
     return [
         match.span()
         for match in _word.finditer(text)
-        if any(word in wanted or word.startswith(beginnings) for word in split_words(match[0]))
+        if any(word in wanted or word.startswith(prefixes) for word in split_words(match[0]))
     ]
 
 

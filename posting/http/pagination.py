@@ -52,38 +52,38 @@ def paginate(
     newest_first: bool,
     time: str = "created_at",
     max_length: int | None = None,
-    find: Callable[[Position | None, int], list[str]] | None = None,
+    find: Callable[[Position | None, int], list[Position]] | None = None,
 ) -> Page:
     """Return a page of the list of posts or comments whose cursors contain `name`.
 
     `statement` is built once and takes its parameters from the query. An index must cover its
     columns `time` and `id`, which are the order. With `max_length`, the page ends early if its
-    `content` has more characters. With `find`, the list has only the rows that it finds: it takes
-    the last row of the page before and a limit, and returns ids. Error: 422 for a cursor of another
-    list.
+    `content` has more characters. With `find`, the list has only what it finds: it takes the
+    position after which the page begins and a limit, and returns positions. Error: 422 for a cursor
+    of another list.
     """
     limit, values = query["limit"], {**query, "limit": query["limit"] + 1}
     after = _read_cursor(query["cursor"], name) if "cursor" in query else None
     if after:
         values["after_time"], values["after_id"] = after
+    found = find(after, limit + 1) if find else []
     if find:
-        values["ids"] = find(after, values["limit"])
-        if not values["ids"]:
-            return Page([], None)
+        values["ids"] = [id for _, id in found] or [""]
     page = _page(
         statement, time, newest_first=newest_first, has_cursor=bool(after), has_ids=bool(find)
     )
     rows = fetch_all(page, **values)
-    # Of rows that were found, some may have been deleted since.
-    has_more = len(values["ids"] if find else rows) > limit
+    shown = rows[:limit]
     if max_length is not None:
-        lengths = accumulate(len(row.content or "") for row in rows[:limit])
-        limit = max(1, sum(length <= max_length for length in lengths))
-    if not rows or not (has_more or len(rows) > limit):
-        return Page(to_items(rows), None)
-    last = rows[:limit][-1]
-    milliseconds = to_milliseconds(datetime.fromisoformat(getattr(last, time)))
-    return Page(to_items(rows[:limit]), f"{name}.{milliseconds}.{last.id}")
+        lengths = accumulate(len(row.content or "") for row in shown)
+        shown = shown[: max(1, sum(length <= max_length for length in lengths))]
+    last = None
+    if len(rows) > len(shown):
+        last = datetime.fromisoformat(getattr(shown[-1], time)), shown[-1].id
+    elif len(found) > limit:  # some of which have been deleted since
+        last = found[limit - 1]
+    cursor = f"{name}.{to_milliseconds(last[0])}.{last[1]}" if last else None
+    return Page(to_items(shown), cursor)
 
 
 @cache

@@ -3,25 +3,34 @@
 import sqlalchemy as sa
 
 from posting.db import search
-from posting.db.engine import db, lift_time_limits, lock_tables
+from posting.db.engine import db
 from posting.db.models import Post
 from posting.db.queries import LAST_COMMENT_AT
+from posting.ops.files import command_errors
 from posting.ops.progress import progress
+
+BATCH = 500
 
 
 def rebuild() -> int:
-    """Index all posts again, with the times of their last comments, and return their number.
+    """Index all posts again, correct the times of their last comments, and return their number.
 
-    Nothing else can be written meanwhile.
+    Raise ClickException if the database fails.
     """
-    wrong = sa.update(Post).where(Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT))
-    correct = wrong.values(last_comment_at=LAST_COMMENT_AT, updated_at=Post.updated_at)
-    with db.engine.begin() as connection:
-        lift_time_limits(connection)
-        lock_tables(connection)
-        posts = connection.scalar(sa.select(sa.func.count()).select_from(Post)) or 0
+    correct = {"last_comment_at": LAST_COMMENT_AT, "updated_at": Post.updated_at}
+    with command_errors("The search index cannot be rebuilt"):
+        with db.engine.connect().execution_options(writes=False) as connection:
+            posts = connection.scalar(sa.select(sa.func.count()).select_from(Post)) or 0
+            wrong = sa.select(Post.id).where(Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT))
+            ids = connection.scalars(wrong.order_by(Post.id)).all()
+        for start in range(0, len(ids), BATCH):
+            condition = Post.id.in_(ids[start : start + BATCH])
+            with db.engine.begin() as connection:
+                connection.execute(
+                    sa.select(Post.id).where(condition).order_by(Post.id).with_for_update()
+                )
+                connection.execute(sa.update(Post).where(condition).values(correct))
         with progress("Indexing posts", posts) as advance:
-            for indexed in search.rebuild(connection):
+            for indexed in search.rebuild():
                 advance(indexed)
-        connection.execute(correct)
     return posts

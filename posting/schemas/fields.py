@@ -31,6 +31,9 @@ _IN_LINE = (
 NOT_BLANK_PATTERN = rf"^[^\x00]*{_VISIBLE}[^\x00]*$"
 ONE_LINE_PATTERN = rf"^{_IN_LINE}*{_VISIBLE}{_IN_LINE}*$"
 LINE_OR_EMPTY_PATTERN = rf"^(?:{_IN_LINE}*{_VISIBLE}{_IN_LINE}*)?$"
+_is_rfc3339 = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII
+).fullmatch
 _has_visible = re.compile(_VISIBLE).search
 _has_line_break = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]").search  # as str.splitlines
 # Escaped, since in HTML a pattern is a regular expression with the flag v.
@@ -160,11 +163,9 @@ class TimestampInput(InputField, fields.AwareDateTime):
     """A timestamp in RFC 3339, with its offset from UTC."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
-        if isinstance(value, str):
-            with suppress(ValueError, OverflowError):
-                moment = datetime.fromisoformat(value)
-                if moment.tzinfo and "T" in value:
-                    return moment.astimezone(UTC)
+        if isinstance(value, str) and _is_rfc3339(value):
+            with suppress(ValueError, OverflowError):  # no such date, or not in the years 1 to 9999
+                return datetime.fromisoformat(value).astimezone(UTC)
         raise ValidationError(Message("malformed", f"Must be a timestamp such as {EXAMPLE_TIME}."))
 
 

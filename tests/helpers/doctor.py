@@ -42,7 +42,8 @@ def add_post(app, **values):
     with app.app_context():
         db.session.add(Post(title="x", content="x", **values))
         db.session.flush()
-        list(search.rebuild(db.session.connection()))
+        search.clear(db.session.connection())
+        list(search.build(db.session.connection()))
         db.session.commit()
 
 

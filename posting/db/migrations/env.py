@@ -5,15 +5,14 @@ from contextlib import nullcontext
 from typing import Any
 
 import click
+import sqlalchemy as sa
 from alembic import context
 from flask import current_app
 from flask.logging import default_handler
 
-from posting.db import (
-    models,  # noqa: F401 - fills the metadata that --autogenerate compares
-    search,
-)
-from posting.db.engine import db
+from posting.config import StartError
+from posting.db import search  # and the models, which fill the metadata
+from posting.db.engine import db, error_reason
 from posting.db.migrations import database_revisions, head_revision, schema_change
 
 logger = logging.getLogger("alembic.runtime.migration")
@@ -47,8 +46,17 @@ else:
     ):
         context.configure(connection=connection, transactional_ddl=True, **options)
         context.run_migrations()
-        if database_revisions(connection) == [head_revision()] and not outer_connection:
-            search.rebuild_if_empty(connection)
-            command = click.get_current_context(silent=True)
-            if command and command.info_name == "upgrade":
-                click.echo(f"The database schema is up to date ({head_revision()}).")
+        is_current = database_revisions(connection) == [head_revision()]
+        is_unindexed = is_current and search.is_empty(connection)
+    if is_unindexed and not outer_connection:
+        try:
+            for _ in search.rebuild():
+                pass
+        except sa.exc.SQLAlchemyError as error:
+            raise StartError(
+                f"The posts are not indexed for search ({error_reason(error)}). "
+                "Run: flask search rebuild"
+            ) from None
+    command = click.get_current_context(silent=True)
+    if is_current and command and command.info_name == "upgrade":
+        click.echo(f"The database schema is up to date ({head_revision()}).")

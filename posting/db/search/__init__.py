@@ -19,6 +19,7 @@ from posting.db.words import Term
 
 TABLE = sa.table("post_search", sa.column("post_id"), sa.column("version", sa.Integer))
 BATCH = 500
+DELETE_LEFT_OVER = "DELETE FROM post_search WHERE post_id NOT IN (SELECT id FROM posts)"
 
 PostRow = Mapping[Any, Any]  # the columns of a post
 
@@ -43,16 +44,17 @@ def unindex_posts(positions: Sequence[Position]) -> None:
 
 def find_posts(
     terms: Sequence[Term], author: str | None, after: Position | None, limit: int
-) -> list[str]:
-    """Return the ids of the newest posts, after a position, in which all terms occur."""
+) -> list[Position]:
+    """Return the newest posts, after a position, in which all terms occur."""
     if not terms:
         return []
+    implementation = _implementation(db.engine)
     rows: Sequence[sa.Row[Any]] = []
-    for statement, values in _implementation(db.engine).searches(terms, author, after, limit):
+    for statement, values in implementation.searches(terms, author, after, limit):
         rows = fetch_all(statement, **values)
         if len(rows) == limit:
             break
-    return [row.post_id for row in rows]
+    return [implementation.position(row) for row in rows]
 
 
 def clear(connection: sa.Connection) -> None:
@@ -60,23 +62,37 @@ def clear(connection: sa.Connection) -> None:
     connection.exec_driver_sql(_implementation(connection).CLEAR)
 
 
-def rebuild(connection: sa.Connection) -> Iterator[int]:
-    """Index all posts again, and yield the size of each batch."""
-    clear(connection)
-    columns = Post.id, Post.created_at, Post.author_id, Post.title, Post.content, Post.version
-    select = sa.select(*columns).order_by(Post.id).limit(BATCH)
+def build(connection: sa.Connection) -> Iterator[int]:
+    """Index all posts in an empty index, and yield the size of each batch."""
     last = ""
-    while posts := connection.execute(select.where(Post.id > last)).mappings().all():
+    while posts := _next_posts(connection, last):
         _implementation(connection).add(connection, posts)
         last = posts[-1]["id"]
         yield len(posts)
 
 
-def rebuild_if_empty(connection: sa.Connection) -> None:
-    """Index all posts if none is in the index, as after an upgrade that creates it."""
-    if not connection.scalar(sa.select(sa.exists().select_from(TABLE))):
-        for _ in rebuild(connection):
-            pass
+def rebuild() -> Iterator[int]:
+    """Index all posts again, in short transactions, and yield the size of each batch.
+
+    Others may search and write meanwhile.
+    """
+    last = ""
+    while True:
+        with db.engine.begin() as connection:
+            posts = _next_posts(connection, last)
+            if not posts:
+                connection.exec_driver_sql(DELETE_LEFT_OVER)
+                return
+            implementation = _implementation(connection)
+            implementation.remove(connection, [(post["created_at"], post["id"]) for post in posts])
+            implementation.add(connection, posts)
+        last = posts[-1]["id"]
+        yield len(posts)
+
+
+def is_empty(connection: sa.Connection) -> bool:
+    """Return whether no post is in the index, as after an upgrade that creates it."""
+    return not connection.scalar(sa.select(sa.exists().select_from(TABLE)))
 
 
 def count_stale_entries(connection: sa.Connection) -> int:
@@ -90,3 +106,10 @@ def count_stale_entries(connection: sa.Connection) -> int:
 
 def _implementation(bind: sa.Connection | sa.Engine) -> ModuleType:
     return fts5 if bind.dialect.name == "sqlite" else vectors
+
+
+def _next_posts(connection: sa.Connection, last: str) -> Sequence[PostRow]:
+    """Lock the next batch of posts by id, and return it."""
+    columns = Post.id, Post.created_at, Post.author_id, Post.title, Post.content, Post.version
+    after = sa.select(*columns).where(Post.id > last).order_by(Post.id).limit(BATCH)
+    return connection.execute(after.with_for_update()).mappings().all()

@@ -1,6 +1,7 @@
 """The search index on SQLite.
 
-A rowid is the position of a post, because FTS5 returns matches in the order of rowids.
+A rowid is the position of a post, because FTS5 returns matches in the order of rowids: its
+milliseconds, and the first 15 bits of its id.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,11 +10,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.db.types import Position, to_milliseconds
+from posting.db.types import Position, from_milliseconds, to_milliseconds
 from posting.db.words import Term, split_words
 
 ID_CHARACTERS = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"  # in their order
 MAX_ROWID = 2**63 - 1
+ID_BITS = 15
 ROWIDS_PER_POSITION = 8  # for posts of one millisecond whose ids begin alike
 
 CLEAR = "INSERT INTO post_search (post_search) VALUES ('delete-all')"
@@ -23,7 +25,7 @@ INSERT = sa.text("""
 DELETE = sa.text("""
     DELETE FROM post_search WHERE rowid >= :first AND rowid < :end AND post_id = :id""")
 FIND = sa.text("""
-    SELECT post_id FROM post_search WHERE post_search MATCH :match AND rowid < :before
+    SELECT rowid, post_id FROM post_search WHERE post_search MATCH :match AND rowid < :before
     ORDER BY rowid DESC LIMIT :limit""")
 
 
@@ -64,9 +66,12 @@ def searches(
     yield FIND, {"match": match, "before": before, "limit": limit}
 
 
+def position(row: sa.Row[Any]) -> Position:
+    """Return the position of a post that was found."""
+    return from_milliseconds(row.rowid >> ID_BITS), row.post_id
+
+
 def _rowid(position: Position) -> int:
-    """Return the number of a position: milliseconds, and the first 21 bits of the id."""
     created_at, id = position
-    a, b, c, d = (ID_CHARACTERS.index(character) for character in id[:4])
-    rowid = to_milliseconds(created_at) << 21 | a << 15 | b << 9 | c << 3 | d >> 3
-    return max(-MAX_ROWID, min(rowid, MAX_ROWID - ROWIDS_PER_POSITION))
+    a, b, c = (ID_CHARACTERS.index(character) for character in id[:3])
+    return to_milliseconds(created_at) << ID_BITS | a << 9 | b << 3 | c >> 3

@@ -23,7 +23,7 @@ DELETE = sa.text("DELETE FROM post_search WHERE post_id = ANY (:ids)")
 # Common words are found in the newest posts. Only rarer ones are looked up by GIN, because it has
 # to sort all posts that it finds. The planner cannot tell which words new posts have.
 FIND_RECENT = sa.text("""
-    SELECT post_id FROM (
+    SELECT created_at, post_id FROM (
         SELECT * FROM post_search WHERE (created_at, post_id) < (:after_time, :after_id)
         ORDER BY created_at DESC, post_id DESC LIMIT 1000
     ) AS recent
@@ -35,7 +35,7 @@ FIND_ALL = sa.text("""
         WHERE words @@ CAST(:query AS tsquery) AND text LIKE ALL (CAST(:phrases AS text[]))
         AND (created_at, post_id) < (:after_time, :after_id)
     )
-    SELECT post_id FROM found ORDER BY created_at DESC, post_id DESC LIMIT :limit""")
+    SELECT created_at, post_id FROM found ORDER BY created_at DESC, post_id DESC LIMIT :limit""")
 
 
 def add(connection: sa.Connection, posts: Sequence[Mapping[Any, Any]]) -> None:
@@ -72,3 +72,8 @@ def searches(
     values |= {"after_time": after_time, "after_id": after_id}
     yield FIND_RECENT, values
     yield FIND_ALL, values
+
+
+def position(row: sa.Row[Any]) -> Position:
+    """Return the position of a post that was found."""
+    return row.created_at, row.post_id

@@ -78,6 +78,7 @@ def read(path: Path) -> Counts:
         with _empty_tables(revision) as (connection, tables):
             if counts.keys() != tables.keys():
                 raise lines.error(f"rows must give the number of rows of each table of {revision}")
+            _require_order(list(counts), lines)
             with progress("Importing", sum(counts.values())) as advance:
                 for name, count in counts.items():
                     for imported in _import_table(connection, tables[name], count, lines):
@@ -85,8 +86,9 @@ def read(path: Path) -> Counts:
             lines.expect_end()
             if revision != head_revision():
                 migrations.upgrade(connection)
+            search.clear(connection)
             with progress("Indexing for search", counts["posts"]) as advance:
-                for indexed in search.rebuild(connection):
+                for indexed in search.build(connection):
                     advance(indexed)
             if violation := find_violation(connection):
                 raise ClickException(f"{path} is inconsistent: {violation}.")
@@ -153,6 +155,14 @@ def _tables_of_schema(connection: sa.Connection) -> dict[str, sa.Table]:
             ]
             tables[name] = sa.Table(name, sa.MetaData(), *columns)
     return tables
+
+
+def _require_order(names: list[str], lines: LineReader) -> None:
+    """Raise ClickException unless each table comes after those to which its rows refer."""
+    for number, name in enumerate(names):
+        for key in db.metadata.tables[name].foreign_keys:
+            if (parent := key.column.table.name) in names[number + 1 :]:
+                raise lines.error(f"table {name} must come after {parent}")
 
 
 def _decode_header(header: Any) -> tuple[str, Counts]:
