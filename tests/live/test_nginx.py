@@ -270,6 +270,18 @@ class TestCache:
         time.sleep(2.1)  # nginx measures the age in whole seconds
         assert [post["title"] for post in site.get("/posts").json()] == ["New"]
 
+    def test_a_program_with_a_token_sees_what_it_has_written(self, site, ada):
+        new = {"name": "x", "scope": "write"}
+        secret = ada.post(f"{site.url}/tokens", json=new, timeout=20).json()["token"]
+        program = site.client()
+        program.headers["Authorization"] = f"Bearer {secret}"
+        for number in range(5):
+            site.get("/posts")  # nginx has the former list
+            body = {"title": f"Post {number}", "content": "x"}
+            assert program.post(f"{site.url}/posts", json=body, timeout=20).status_code == 201
+            shown = program.get(f"{site.url}/posts", timeout=20).json()
+            assert shown[0]["title"] == f"Post {number}"
+
     def test_a_deleted_post_disappears_for_continuous_readers(self, site, ada):
         body = {"title": "x", "content": "x"}
         url = ada.post(f"{site.url}/posts", json=body, timeout=20).headers["Location"]

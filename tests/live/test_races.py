@@ -1,6 +1,7 @@
 """Concurrent requests to a real server: no update is lost and no request fails."""
 
 from collections import Counter
+from functools import partial
 from threading import local
 
 import pytest
@@ -45,6 +46,31 @@ def test_no_edit_with_if_match_is_lost(url, pool, status_counts):
     for tries in pool.map(count_up, range(edits)):
         status_counts += tries
     assert alice.get(path, timeout=20).json()["title"] == str(edits) == str(status_counts[200])
+
+
+def test_no_token_outlives_a_change_of_the_password(url, pool, status_counts):
+    new = {"name": "x", "scope": "write"}
+    for number in range(scaled(10, 100)):
+        alice = sign_in(url, f"alice-{number}")
+        others = [sign_in(url, f"alice-{number}") for _ in range(3)]
+        secrets = []
+
+        def create(client):
+            response = client.post(f"{url}/tokens", json=new, timeout=20)
+            if response.status_code == 201:
+                secrets.append(response.json()["token"])  # noqa: B023
+            return response
+
+        def change():
+            body = {"current_password": PASSWORD, "password": "another walk by the sea"}
+            return alice.patch(f"{url}/users/{alice.user['id']}", json=body, timeout=20)  # noqa: B023
+
+        actions = [change, *(partial(create, client) for client in others)]
+        status_counts.update(run_concurrently(pool, actions))
+        for secret in secrets:
+            headers = {"Authorization": f"Bearer {secret}"}
+            assert requests.get(f"{url}/users/me", headers=headers, timeout=20).status_code == 401
+    assert set(status_counts) <= {200, 201, 401}
 
 
 @pytest.mark.parametrize("content", ["keep", "delete"])
