@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from posting.db import search
-from posting.db.engine import db
+from posting.db.engine import db, lift_time_limits
 from posting.db.models import Post
 from posting.db.queries import LAST_COMMENT_AT
 from posting.ops.files import command_errors
@@ -20,6 +20,7 @@ def rebuild() -> int:
     correct = {"last_comment_at": LAST_COMMENT_AT, "updated_at": Post.updated_at}
     with command_errors("The search index cannot be rebuilt"):
         with db.engine.connect().execution_options(writes=False) as connection:
+            lift_time_limits(connection)
             posts = connection.scalar(sa.select(sa.func.count()).select_from(Post)) or 0
             wrong = sa.select(Post.id).where(Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT))
             ids = connection.scalars(wrong.order_by(Post.id)).all()

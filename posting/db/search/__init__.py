@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.db.engine import db, fetch_all
+from posting.db.engine import db, fetch_all, lift_time_limits
 from posting.db.models import Post
 from posting.db.search import fts5, vectors
 from posting.db.types import Position
@@ -19,7 +19,10 @@ from posting.db.words import Term
 
 TABLE = sa.table("post_search", sa.column("post_id"), sa.column("version", sa.Integer))
 BATCH = 500
-DELETE_LEFT_OVER = "DELETE FROM post_search WHERE post_id NOT IN (SELECT id FROM posts)"
+# NOT EXISTS, because Postgres may scan all posts for each row of a NOT IN.
+DELETE_LEFT_OVER = """
+    DELETE FROM post_search
+    WHERE NOT EXISTS (SELECT 1 FROM posts WHERE posts.id = post_search.post_id)"""
 
 PostRow = Mapping[Any, Any]  # the columns of a post
 
@@ -81,6 +84,7 @@ def rebuild() -> Iterator[int]:
         with db.engine.begin() as connection:
             posts = _next_posts(connection, last)
             if not posts:
+                lift_time_limits(connection)
                 connection.exec_driver_sql(DELETE_LEFT_OVER)
                 return
             implementation = _implementation(connection)

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from posting.db import search
-from posting.db.engine import db, error_reason, is_in_memory, sqlite_file
+from posting.db.engine import db, error_reason, is_in_memory, lift_time_limits, sqlite_file
 from posting.db.integrity import find_inconsistency
 from posting.db.migrations import database_revisions, head_revision, known_revisions
 from posting.ops.doctor import postgres, settings, sqlite, uploads
@@ -83,6 +83,7 @@ def _check_content(connection: sa.Connection) -> Finding:
     """Check what no constraint can express, and the search index."""
     if database_revisions(connection) != [head_revision()]:
         return ok("The content was not checked, because the schema is not current")
+    lift_time_limits(connection)
     rebuild = "Run: flask search rebuild"
     if problem := find_inconsistency(connection):
         fix = f"{rebuild}. If that does not help, restore a backup."
