@@ -6,12 +6,16 @@ from datetime import timedelta
 import flask_migrate
 import pytest
 import sqlalchemy as sa
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 
 from posting.db import search
 from posting.db.engine import db
+from posting.db.migrations import schema_change
 from posting.db.models import Post, User
 from posting.db.types import new_id, now
 from posting.db.words import parse_query, split_words
+from posting.testbed import sign_in
 from tests.conftest import POSTGRES
 from tests.helpers.assertions import follow_pages
 
@@ -191,3 +195,27 @@ def test_the_index_survives_a_vacuum(app, alice, anonymous):
     for number in range(9):
         found = [post["title"] for post in anonymous.get(f"/posts?q={number}").json]
         assert found == ([f"Post {number}"] if number % 2 else [])
+
+
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
+def test_the_index_survives_a_migration_that_rebuilds_the_table_of_posts(empty_app):
+    client = sign_in(empty_app, "ada")
+    post = {"title": "On engines", "content": "They weave algebra."}
+    assert client.post("/posts", json=post).status_code == 201
+    with empty_app.app_context(), schema_change(db.engine) as connection:
+        operations = Operations(MigrationContext.configure(connection))
+        with operations.batch_alter_table("posts", recreate="always") as posts:
+            posts.alter_column("version", new_column_name="version")
+    assert len(client.get("/posts?q=engines").json) == 1
+    assert count_stale(empty_app) == 0
+
+
+@pytest.mark.skipif(bool(POSTGRES), reason="SQLite only")
+def test_the_index_survives_a_backup_and_its_restoration(alice, make_app, flask, tmp_path):
+    alice.create_post("On engines")
+    copy, other = tmp_path / "copy.db", make_app(DATABASE_URL=f"sqlite:///{tmp_path / 'other.db'}")
+    assert flask("backup", str(copy))[0] == 0
+    assert flask("restore", str(copy), on=other)[0] == 0
+    found = other.test_client().get("/posts?q=engines").json
+    assert [post["title"] for post in found] == ["On engines"]
+    assert count_stale(other) == 0
