@@ -1,5 +1,6 @@
 """Feeds: what they contain, in Atom and JSON Feed."""
 
+import re
 from pathlib import Path
 
 import feedparser
@@ -169,11 +170,12 @@ def test_a_feed_that_has_not_changed_is_304(alice, anonymous, post, path):
 
 def test_pages_name_their_feeds(alice, post, anonymous):
     for path in ("/", "/@alice", f"/p/{post['id']}"):
-        feed = f"{path.rstrip('/')}/feed.atom"
         head = anonymous.get(path).text.partition("</head>")[0]
-        assert '<link rel="alternate" type="application/atom+xml" title="' in head
-        assert f'href="{feed}"' in head
-        assert anonymous.get(feed).status_code == 200
+        found = re.findall(r'<link rel="alternate" type="(.+?)" title=".+?" href="(.+?)">', head)
+        feeds = [f"{path.rstrip('/')}/feed.{format}" for format in ("atom", "json")]
+        assert [url for _, url in found] == feeds
+        for type, url in found:
+            assert anonymous.get(url).mimetype == type
 
 
 @pytest.mark.parametrize("path", ["/feed.atom", "/@alice/feed.atom"])
