@@ -113,6 +113,7 @@ def create_token(
         token_hash=digest(secret),
         name=name,
         scope=scope,
+        created_at=time,
         expires_at=truncate_to_milliseconds(expires_at),
     )
     purge_expired()
