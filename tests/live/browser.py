@@ -1,12 +1,15 @@
 """People with a browser: the Chromium of the system, driven by Playwright."""
 
+import asyncio
 import re
+from contextlib import suppress
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 PASSWORD = "a long walk by the sea"
 TIMEOUT = 30_000  # milliseconds, for tests that run in parallel
+CLOSE_SECONDS = 10
 expect.set_options(timeout=TIMEOUT)
 
 # Responses and failures that tests cause; any other message in the console fails the test.
@@ -34,7 +37,7 @@ class People:
     def close(self) -> None:
         """Close all pages, and check that nothing unexpected is in their consoles."""
         for context in self._contexts:
-            context.close()
+            close(context)
         if self.unexpected:
             raise AssertionError(self.unexpected)
 
@@ -45,6 +48,16 @@ class People:
     def _note(self, kind: str, text: str) -> None:
         if kind in {"error", "warning"} and not EXPECTED.match(text):
             self.unexpected.append(text)
+
+
+def close(opened: BrowserContext | Browser) -> None:
+    """Close a context or a browser; what does not close ends with Playwright.
+
+    Chromium sometimes never closes a context, and Playwright has no time limit for that.
+    """
+    closing = asyncio.wait_for(opened._impl_obj.close(reason=None), CLOSE_SECONDS)
+    with suppress(TimeoutError):
+        opened._sync(closing)
 
 
 def name_of(member: Page) -> str:

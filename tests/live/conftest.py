@@ -21,7 +21,7 @@ from pysqlite3 import dbapi2 as sqlite
 
 from tests.conftest import POSTGRES, empty_database, upgrade
 from tests.helpers.assertions import assert_consistent
-from tests.live.browser import People
+from tests.live.browser import People, close
 from tests.live.clients import close_clients
 from tests.live.load import Load
 from tests.live.sites import (
@@ -230,7 +230,7 @@ def chromium() -> Iterator[Browser]:
         path = shutil.which("chromium")
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
-        chromium.close()
+        close(chromium)
 
 
 @pytest.fixture
