@@ -68,7 +68,7 @@ def paginate(
         values["after_time"], values["after_id"] = after
     found = find(after, limit + 1) if find else []
     if find:
-        values["ids"] = [id for _, id in found] or [""]
+        values["ids"] = [id for _, id in found[:limit]] or [""]
     page = _page(
         statement, time, newest_first=newest_first, has_cursor=bool(after), has_ids=bool(find)
     )

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+from posting.domain import search
 from tests.helpers.assertions import error_locations, follow_pages
 
 
@@ -145,3 +146,22 @@ def test_posts_of_the_same_millisecond_are_all_found(alice, anonymous, monkeypat
         assert anonymous.get(f"/posts?q={number}").json == []
         alice.delete(f"/posts/{post['id']}")
     assert anonymous.get("/posts?q=same").json == []
+
+
+@pytest.mark.parametrize("deleted", [1, 4, 5])
+def test_posts_deleted_during_a_search_do_not_end_the_list(alice, anonymous, monkeypatch, deleted):
+    posts = [alice.create_post(f"Found {number}") for number in range(12)]
+    newest = [post["id"] for post in anonymous.get("/posts?q=found").json]
+    assert set(newest) == {post["id"] for post in posts}
+
+    def find_and_delete(*arguments):
+        found = find_posts(*arguments)
+        for _, id in found[:deleted]:
+            if id in newest[:deleted]:
+                alice.delete(f"/posts/{id}")
+        return found
+
+    find_posts = search.find_posts
+    monkeypatch.setattr(search, "find_posts", find_and_delete)
+    pages = follow_pages(anonymous, "/posts?q=found&limit=4")
+    assert [post["id"] for page in pages for post in page] == newest[deleted:]

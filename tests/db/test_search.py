@@ -1,7 +1,7 @@
 """The search index: the same answers on both databases, and its maintenance."""
 
 import random
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import flask_migrate
 import pytest
@@ -219,3 +219,23 @@ def test_the_index_survives_a_backup_and_its_restoration(alice, make_app, flask,
     found = other.test_client().get("/posts?q=engines").json
     assert [post["title"] for post in found] == ["On engines"]
     assert count_stale(other) == 0
+
+
+def test_posts_of_all_years_are_found_in_their_order(app, anonymous):
+    years = [1, 1500, *[1750] * 20, 1970, 2500, *[9999] * 10]
+    rows = [
+        {
+            "id": new_id(),
+            "title": "Found",
+            "content": "x",
+            "created_at": datetime(year, 12, 31, 23, 59, number, tzinfo=UTC),
+        }
+        for number, year in enumerate(years)
+    ]
+    with app.app_context(), db.engine.begin() as connection:
+        connection.execute(sa.insert(Post), rows)
+        list(search.build(connection))
+        assert search.count_stale_entries(connection) == 0
+    pages = follow_pages(anonymous, "/posts?q=found&limit=7")
+    expected = [row["id"] for row in sorted(rows, key=lambda row: row["created_at"], reverse=True)]
+    assert [post["id"] for page in pages for post in page] == expected

@@ -5,6 +5,7 @@ import pytest
 from posting.db.words import (
     MAX_PREFIXES,
     MAX_WORD_LENGTH,
+    MAX_WORDS,
     Term,
     find_words,
     parse_query,
@@ -73,7 +74,14 @@ def test_terms_of_a_query(query, terms):
     assert parse_query(query) == terms
 
 
-def test_a_query_has_few_beginnings():
+def test_a_query_has_few_words():
+    words = [f"w{number}" for number in range(30)]
+    assert parse_query(" ".join(words)) == [Term((word,)) for word in words[:MAX_WORDS]]
+    phrase = f'"{" ".join(words)}" x'
+    assert parse_query(phrase) == [Term(tuple(words[:MAX_WORDS]))]
+
+
+def test_a_query_has_few_prefixes():
     terms = parse_query("aa* bb* cc* dd* ee*")
     assert [term.is_prefix for term in terms] == [True] * MAX_PREFIXES + [False] * 2
 

@@ -32,6 +32,12 @@ from tests.helpers.archives import (
 )
 
 TIMESTAMP_RULE = "must be a timestamp such as 2026-11-21T09:30:00.125Z"
+
+
+def reverse_tables(lines):
+    lines[0]["rows"] = dict(reversed(lines[0]["rows"].items()))
+
+
 INVALID = [
     (set_line(1, b"posting"), "line 1: not JSON in UTF-8."),
     (set_line(1, b'{"format": NaN}'), "line 1: not the header of a Posting archive."),
@@ -54,6 +60,7 @@ INVALID = [
     (set_counts(users=True), "line 1: rows must give the number of rows of each table."),
     (set_counts(users="2"), "line 1: rows must give the number of rows of each table."),
     (set_counts(users=2**63), "line 1: rows must give the number of rows of each table."),
+    (reverse_tables, "line 1: table image_data must come after images."),
     (set_counts(badges=0), "line 1: rows must give the number of rows of each table of {newest}."),
     (
         set_counts(users=1),
