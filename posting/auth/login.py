@@ -125,7 +125,7 @@ def lock_current_user(*, exclusively: bool = False) -> None:
     """
     account = sa.select(User.id).where(User.id == current_user.id, User.suspended_at.is_(None))
     lock = account.with_for_update(read=not exclusively, key_share=True)
-    # A statement of its own: in that of the lock, Postgres would see what was there before waiting.
+    # A statement of its own, because that of the lock sees other tables as before it waited.
     access = (
         sa.select(Token.id).where(Token.id == current_user.token_id)
         if current_user.token_id

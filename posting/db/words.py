@@ -41,7 +41,7 @@ _part = re.compile(r'"([^"]*)"|([^\s"]+)')
 
 @dataclass(frozen=True)
 class Term:
-    """Words that must follow each other; the last one may be the beginning of a word."""
+    """Words that must follow each other; the last one may be a prefix."""
 
     words: tuple[str, ...]
     is_prefix: bool = False

@@ -1,4 +1,4 @@
-"""How texts and queries are split into words."""
+"""Splitting of texts and queries into words."""
 
 import pytest
 

@@ -30,7 +30,7 @@ def flask(fresh_url):
     return flask
 
 
-def test_a_rebuild_disturbs_nobody(serve, flask, fresh_url, figure):
+def test_readers_and_writers_continue_during_a_rebuild(serve, flask, fresh_url, figure):
     """With rate limits, whose rows requests lock before those of posts."""
     limits = {"POSTING_RATE_LIMITS": "on", "POSTING_LIMIT_POSTS": "1000000/hour"}
     url = serve(WEB_CONCURRENCY="2", **limits).url
