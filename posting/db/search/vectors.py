@@ -22,17 +22,21 @@ INSERT = sa.text("""
 DELETE = sa.text("DELETE FROM post_search WHERE post_id = ANY (:ids)")
 # Common words are found in the newest posts. Only rarer ones are looked up by GIN, because it has
 # to sort all posts that it finds. The planner cannot tell which words new posts have.
+# CASE, because Postgres would compare the long texts before it looks at the words.
 FIND_RECENT = sa.text("""
     SELECT created_at, post_id FROM (
         SELECT * FROM post_search WHERE (created_at, post_id) < (:after_time, :after_id)
         ORDER BY created_at DESC, post_id DESC LIMIT 1000
     ) AS recent
-    WHERE words @@ CAST(:query AS tsquery) AND text LIKE ALL (CAST(:phrases AS text[]))
+    WHERE CASE WHEN words @@ CAST(:query AS tsquery)
+        THEN text LIKE ALL (CAST(:phrases AS text[])) END
     ORDER BY created_at DESC, post_id DESC LIMIT :limit""")
 FIND_ALL = sa.text("""
     WITH found AS MATERIALIZED (
         SELECT post_id, created_at FROM post_search
-        WHERE words @@ CAST(:query AS tsquery) AND text LIKE ALL (CAST(:phrases AS text[]))
+        WHERE words @@ CAST(:query AS tsquery)
+        AND CASE WHEN words @@ CAST(:query AS tsquery)
+            THEN text LIKE ALL (CAST(:phrases AS text[])) END
         AND (created_at, post_id) < (:after_time, :after_id)
     )
     SELECT created_at, post_id FROM found ORDER BY created_at DESC, post_id DESC LIMIT :limit""")
