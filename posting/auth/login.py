@@ -1,12 +1,11 @@
 """The current user, by the session or token of a request. Flask-Login is used here only."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import flask_login
 import sqlalchemy as sa
 from flask import Flask, Request, Response, g, request
-from flask.sessions import SessionInterface, SessionMixin
 from werkzeug.exceptions import NotFound
 
 from posting.auth import sessions, tokens
@@ -77,26 +76,15 @@ SESSION_REQUIRED = Access(
 SESSION_OPTIONAL = Access(lambda: None, security=[{"session": []}, {}])
 
 
-class NoFlaskSession(SessionInterface):
-    """Flask's session, always empty and never sent."""
-
-    class Empty(dict[str, Any], SessionMixin):
-        pass
-
-    def open_session(self, app: Flask, request: Request) -> SessionMixin:
-        return self.Empty()
-
-    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
-        pass
-
-
 def init_app(app: Flask) -> None:
-    """Name the session cookie, and let Flask-Login load the user from it."""
+    """Name the session cookie, and let Flask-Login load the user from it.
+
+    Flask's own session is empty and never sent, since there is no secret key.
+    """
     secure = is_https(app.config)
     # The prefix makes browsers bind the cookie to the host; it requires HTTPS.
     app.config["SESSION_COOKIE_NAME"] = "__Host-session" if secure else "session"
     app.config["SESSION_COOKIE_SECURE"] = secure
-    app.session_interface = NoFlaskSession()
     app.config["REMEMBER_COOKIE_NAME"] = ";"  # no cookie can have this name: none is accepted
     manager = flask_login.LoginManager()
     manager.session_protection = None

@@ -12,7 +12,7 @@ from posting.db.engine import db
 from posting.db.models import User
 from posting.http.errors import NotSignedIn
 from posting.http.proxy import client_ip
-from posting.http.rate_limits import Counts, Limit, commit_and_announce, hit, refund
+from posting.http.rate_limits import Counts, Limit, announce, hit
 
 ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", client_ip, Counts.FAILURES)
 ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", client_ip, Counts.FAILURES, times=5)
@@ -34,21 +34,19 @@ def hash_password(password: str) -> str:
 def verify_password(user: User | None, username: str, password: str) -> bool:
     """Return whether `password` is the password of `user`, the account named `username`.
 
-    This takes the same time whether there is such an account or not. Failures are counted by client
-    and by client and account. Error: 429 after too many of them.
+    This takes the same time whether there is such an account or not. It is counted by client, and
+    by client and account; `rate_limits.refund` takes that back. Error: 429 after too many.
     """
     account = user.id if user else username.lower()
     hits = hit((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
     db.session.commit()  # before the slow part, so that concurrent guesses are counted too
+    announce(hits)
     known = user.password_hash if user else _dummy_hash(current_app.config["PASSWORD_HASH"])
     with _hashing:
         matches = check_password_hash(known, password)
     if not matches or user is None:
-        commit_and_announce(hits)
         return False
-    refund(hits)
-    db.session.commit()
-    g.user_id = user.id
+    g.user_id, g.hits = user.id, hits
     return True
 
 

@@ -14,7 +14,14 @@ import sqlalchemy as sa
 from flask import Response, current_app, request
 
 from posting.db.engine import db, fetch_all, fetch_one
-from posting.db.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
+from posting.db.models import (
+    SESSION_IDLE,
+    SESSION_LIFETIME,
+    SESSIONS_PER_USER,
+    IdempotencyKey,
+    Session,
+    User,
+)
 from posting.db.purge import purge_expired
 from posting.db.queries import columns
 from posting.db.types import now
@@ -52,10 +59,14 @@ def find_current_session() -> sa.Row[Any] | None:
 
 
 def touch(update: sa.Update) -> None:
-    """Write when something was last used, unless the database is busy."""
+    """Write when something was last used, unless the database is busy.
+
+    Purge stored responses too: otherwise they would stay until the next request with a key.
+    """
     writing = db.engine.execution_options(writes=True)
     with suppress(sa.exc.OperationalError), writing.begin() as connection:
         connection.execute(update)
+        purge_expired(IdempotencyKey, connection)
 
 
 def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:
@@ -67,7 +78,7 @@ def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any
 def open_session(user: User) -> str:
     """Replace the request's session by a new one for `user`, and return its token.
 
-    All but the user's newest fifty sessions end. Expired rows are purged.
+    All but the user's newest fifty sessions end. Expired sessions are purged.
     """
     end_current_session()
     token = secrets.token_urlsafe(32)
@@ -82,7 +93,7 @@ def open_session(user: User) -> str:
     unlocked = sa.select(Session.id).where(Session.id.in_(surplus))
     unlocked = unlocked.with_for_update(skip_locked=True)
     db.session.execute(sa.delete(Session).where(Session.id.in_(unlocked)))
-    purge_expired()
+    purge_expired(Session)
     return token
 
 

@@ -116,7 +116,7 @@ def create_token(
         created_at=time,
         expires_at=truncate_to_milliseconds(expires_at),
     )
-    purge_expired()
+    purge_expired(Token)
     return to_plain(row, Token.PUBLIC) | {"token": secret}
 
 

@@ -15,11 +15,11 @@ from posting.auth.passwords import (
     verify_password,
 )
 from posting.db import queries
-from posting.db.engine import begin, db
+from posting.db.engine import db
 from posting.db.errors import NoSuchSession
 from posting.db.models import User
 from posting.domain.users import UsernameTaken, unique_username
-from posting.http import audit
+from posting.http import audit, rate_limits
 from posting.http.endpoint import Access, Blueprint, Reply
 from posting.http.errors import NotSignedIn
 from posting.http.proxy import client_ip
@@ -88,16 +88,16 @@ def sign_up(body: dict[str, Any]) -> Reply:
 )
 def sign_in(body: dict[str, str]) -> Reply:
     """Sign in. Starts a session; a session sent with the request is ended."""
-    begin(writes=False)
     user = queries.get_user_by_name(body["username"])
-    db.session.commit()
     if not verify_password(user, body["username"], body["password"]) or user is None:
         audit.log("sign-in-failed", user=user.id if user else None)
         raise WrongCredentials
     password_hash = rehash_if_needed(user, body["password"])
+    rate_limits.refund()
     user = lock_account(user)
     user.password_hash = password_hash
     if user.suspended_at:
+        db.session.commit()
         raise AccountSuspended
     token = sessions.open_session(user)
     db.session.commit()

@@ -85,7 +85,7 @@ def create_image(id: str, form: dict[str, Any]) -> Reply:
     except imaging.ImageError as error:
         raise InvalidInput.at("/file", Message("unusable_image", str(error))) from None
     except imaging.BusyError:
-        rate_limits.refund_request()
+        rate_limits.refund()
         db.session.commit()
         raise ImagesBusy(retry_after=2) from None
     _lock_post_with_space(id)

@@ -12,7 +12,7 @@ from posting.db.engine import db
 from posting.db.errors import NoSuchUser
 from posting.db.models import User
 from posting.domain.users import UsernameTaken, clear_account, delete_account, unique_username
-from posting.http import audit
+from posting.http import audit, rate_limits
 from posting.http.endpoint import PUBLIC, Blueprint, Reply
 from posting.http.errors import InvalidInput
 from posting.schemas import users as schemas
@@ -63,11 +63,13 @@ def edit_user(id: str, body: dict[str, Any]) -> Reply:
     if password := body.pop("password", None):
         if current_password is None:
             raise InvalidInput.at("/current_password", CURRENT_PASSWORD_MISSING)
+        if is_own_name(password, body.get("username", user.username)):
+            raise InvalidInput.at("/password", SAME_AS_USERNAME)
         if not verify_password(user, user.username, current_password):
             audit.log("password-refused")
             raise InvalidInput.at("/current_password", WRONG_PASSWORD)
-        if is_own_name(password, body.get("username", user.username)):
-            raise InvalidInput.at("/password", SAME_AS_USERNAME)
+        rate_limits.refund()
+        db.session.commit()
         body["password_hash"] = hash_password(password)
     user = lock_account(user)
     if "password_hash" in body:

@@ -41,7 +41,9 @@ POSTGRES_TIMEOUTS = {  # in milliseconds
     "lock_timeout": 5_000,
     "idle_in_transaction_session_timeout": 60_000,
 }
-POSTGRES_OPTIONS = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMEOUTS.items())
+POSTGRES_OPTIONS = " ".join(
+    f"-c {name}={value}" for name, value in {"timezone": "UTC", **POSTGRES_TIMEOUTS}.items()
+)
 
 
 class Base(DeclarativeBase):

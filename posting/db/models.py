@@ -293,9 +293,9 @@ class RateWindow(Base):
 
 
 # Rows that `posting.db.purge` deletes: the timestamp, and how long after it they expire.
-EXPIRING = (
-    (Session.created_at, SESSION_LIFETIME),
-    (IdempotencyKey.created_at, IDEMPOTENCY_LIFETIME),
-    (RateWindow.ends_at, timedelta()),
-    (Token.expires_at, timedelta()),
-)
+EXPIRING = {
+    Session: (Session.created_at, SESSION_LIFETIME),
+    IdempotencyKey: (IdempotencyKey.created_at, IDEMPOTENCY_LIFETIME),
+    RateWindow: (RateWindow.ends_at, timedelta()),
+    Token: (Token.expires_at, timedelta()),
+}

@@ -51,13 +51,10 @@ def to_rfc3339(timestamp: datetime) -> str:
 
 
 class UtcDateTime(sa.TypeDecorator[datetime]):
-    """A timestamp in UTC that is an aware datetime on both databases."""
+    """A timestamp in UTC that is an aware datetime on both databases. Only store those in UTC."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        return value and value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
         if value is None or value.tzinfo is UTC:

@@ -86,7 +86,7 @@ def save(body: Any, headers: Mapping[str, str]) -> None:
         if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise
         raise StillUnderWay from None
-    purge_expired()
+    purge_expired(IdempotencyKey)
 
 
 def _replay(sent: IdempotencyKey, status: int) -> Response | None:

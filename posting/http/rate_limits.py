@@ -25,6 +25,7 @@ from posting.db.models import RateWindow
 from posting.db.purge import purge_expired
 from posting.db.types import UtcDateTime, now
 
+NO_OBJECTS = {"synchronize_session": False}
 CLOCK_SKEW = timedelta(minutes=1)  # the largest expected difference between machines
 
 
@@ -77,6 +78,11 @@ class Window:
     def seconds_left(self) -> int:
         return max(0, math.ceil((self.ends_at - self.time).total_seconds()))
 
+    @property
+    def has_begun(self) -> bool:
+        """Return whether the window begins with its last hit."""
+        return self.ends_at == self.time + self.rate.window
+
     def announce(self) -> None:
         """Keep the values of the response's headers."""
         name, seconds = self.limit.name, round(self.rate.window.total_seconds())
@@ -86,18 +92,12 @@ class Window:
         g.setdefault("rate_limits", {})[name] = policy, state
 
 
-def refuse_if_exhausted(limit: Limit) -> None:
-    """Raise 429 if the subject has no hits left. This counts nothing."""
-    if new := _new_window(limit, limit.subject()):
-        window = _open_window(new)
-        window.announce()
-        if window.hits >= window.rate.amount:
-            raise _error(window.rate, window.seconds_left)
-
-
 def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
-    """Count a hit for each limit and subject within the transaction. Error: 429."""
-    counted = []
+    """Count a hit for each limit and subject, within the transaction.
+
+    Purge ended windows whenever a window begins. Error: 429.
+    """
+    counted: list[Window] = []
     for limit, subject in limits_and_subjects:
         new = _new_window(limit, subject)
         if new is None:
@@ -105,11 +105,13 @@ def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
         values = {"key": new.key, "now": new.time, "ends_at": new.ends_at}
         values |= {"latest_end": new.ends_at + CLOCK_SKEW, "amount": new.rate.amount}
         row = db.session.execute(_COUNT[db.engine.dialect.name], values).one_or_none()
-        if row is None:  # the window is full
+        if row is None:  # the window is full, and the hits before it are rolled back
             window = _open_window(new)
-            window.announce()
+            announce([*(replace(other, hits=other.hits - 1) for other in counted), window])
             raise _error(window.rate, window.seconds_left)
         counted.append(replace(new, hits=row.hits, ends_at=row.ends_at))
+    if any(window.has_begun for window in counted):
+        purge_expired(RateWindow)
     return counted
 
 
@@ -119,28 +121,19 @@ def announce(windows: list[Window]) -> None:
         window.announce()
 
 
-def commit_and_announce(windows: list[Window]) -> None:
-    """Commit hits and add them to the response's headers; purge expired rows once a window."""
-    if any(window.hits == 1 for window in windows):
-        purge_expired()
-    db.session.commit()
-    announce(windows)
-
-
-def refund(windows: list[Window]) -> None:
-    """Take back hits within the transaction, if their windows have not ended."""
-    table = RateWindow
-    for window in windows:
-        same = sa.and_(table.key == window.key, table.ends_at == window.ends_at)
-        statement = sa.update(table).where(same).values(hits=table.hits - 1)
-        row = db.session.execute(statement.returning(table.hits)).one_or_none()
-        if row:
-            replace(window, hits=row.hits).announce()
-
-
-def refund_request() -> None:
-    """Take back the hit of the request, within the transaction."""
-    refund(g.get("hits", []))
+def refund() -> None:
+    """Take back the request's hits, within the transaction, if their windows have not ended."""
+    table, windows = RateWindow, {window.key: window for window in g.get("hits", [])}
+    if not windows:
+        return
+    own = sa.tuple_(table.key, table.ends_at).in_(
+        [(window.key, window.ends_at) for window in windows.values()]
+    )
+    locked = sa.select(table.key).where(own).order_by(table.key).with_for_update()
+    statement = sa.update(table).where(table.key.in_(locked)).values(hits=table.hits - 1)
+    statement = statement.returning(table.key, table.hits)
+    for row in db.session.execute(statement, execution_options=NO_OBJECTS):
+        replace(windows[row.key], hits=row.hits).announce()
 
 
 def add_headers(response: Response) -> None:

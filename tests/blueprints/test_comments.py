@@ -229,8 +229,9 @@ def test_a_session_that_ends_during_the_request_does_not_comment(alice, post, mo
     def end_sessions(limit):
         with db.engine.begin() as connection:
             connection.execute(sa.delete(Session))
+        return []
 
-    monkeypatch.setattr(rate_limits, "refuse_if_exhausted", end_sessions)
+    monkeypatch.setattr(rate_limits, "hit", end_sessions)
     assert_problem(alice.post(list_path(post), json={"content": "Too late"}), 401)
     assert comments_on(alice, post) == []
 

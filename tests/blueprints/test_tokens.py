@@ -167,7 +167,7 @@ def test_an_expired_token_is_refused_not_listed_and_purged(app, alice, with_toke
         db.session.commit()
         assert program.get("/users/me").status_code == 401
         assert alice.get("/tokens").json == []
-        purge_expired()
+        purge_expired(Token)
         db.session.commit()
         assert db.session.scalar(sa.select(sa.func.count()).select_from(Token)) == 0
 

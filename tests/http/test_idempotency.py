@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.engine import db
-from posting.db.models import Comment, IdempotencyKey, Image, Post
+from posting.db.models import Comment, IdempotencyKey, Image, Post, Session
 from posting.db.types import now
 from posting.schemas.fields import IMAGES_PER_POST
 from tests.conftest import POSTGRES
@@ -188,11 +188,16 @@ def test_a_request_with_a_key_purges_the_expired_keys_of_all_users(app, alice, b
     assert stored_keys(app) == {"new"}
 
 
-def test_sign_in_purges_expired_keys_too(app, alice, send, sign_in):
+def test_expired_keys_are_purged_about_once_an_hour_while_a_member_is_active(app, bob, send):
     """The stored responses of deleted posts expire even if no client uses keys any more."""
     send()
     age_keys(app, 25)
-    sign_in("bob")
+    assert bob.get("/users/me").status_code == 200
+    assert len(stored_keys(app)) == 1
+    with app.app_context():
+        db.session.execute(sa.update(Session).values(last_seen_at=now() - timedelta(minutes=61)))
+        db.session.commit()
+    assert bob.get("/users/me").status_code == 200
     assert stored_keys(app) == set()
 
 
