@@ -250,7 +250,7 @@ def fetch_all(statement: sa.Executable, **values: Any) -> Sequence[sa.Row[*tuple
     The ORM session is passed by: building objects takes longer than the query.
     """
     if is_in_transaction():
-        return db.session.connection().execute(statement, values).all()
+        return execute(statement, **values).all()
     with _reader().connect() as connection:
         return connection.execute(statement, values).all()
 
@@ -263,9 +263,14 @@ def fetch_one(
     return rows[0] if rows else None
 
 
+def execute(statement: sa.Executable, **values: Any) -> sa.CursorResult[*tuple[Any, ...]]:
+    """Execute a statement within the transaction, past the ORM session and its loaded objects."""
+    return db.session.connection().execute(statement, values)
+
+
 def insert(model: type[Base], **values: Any) -> dict[str, Any]:
     """Insert a row within the transaction, and return all of its columns."""
-    result = db.session.connection().execute(_insert_statement(model), values)
+    result = execute(_insert_statement(model), **values)
     row: Any = result.last_inserted_params()
     return dict(row)
 

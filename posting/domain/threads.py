@@ -6,14 +6,24 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
-from posting.db.engine import db
+from posting.db.engine import db, execute
 from posting.db.models import Comment, Post
 from posting.db.queries import LAST_COMMENT_AT
-from posting.db.types import MILLISECOND, now
+from posting.db.types import MILLISECOND, UtcDateTime, now
 from posting.http.errors import InvalidInput
 from posting.schemas.messages import Message
 
 NOT_A_PARENT = Message("no_such_parent", "Must be a comment on this post that is not deleted.")
+_TIME = sa.bindparam("time", type_=UtcDateTime())
+_COUNT_COMMENT = (
+    sa.update(Post)
+    .where(Post.id == sa.bindparam("post"))
+    .values(
+        comment_count=Post.comment_count + 1,
+        last_comment_at=sa.case((Post.last_comment_at > _TIME, Post.last_comment_at), else_=_TIME),
+        updated_at=Post.updated_at,
+    )
+)
 # Loaded objects are not updated with the rows; nothing reads them afterwards.
 BULK = {"synchronize_session": False}
 
@@ -38,13 +48,7 @@ def timestamp_after(parent: Comment | None) -> datetime:
 
 def count_comment(post_id: str, created_at: datetime) -> None:
     """Count a new comment on a post, which is no edit of the post."""
-    latest = sa.case((Post.last_comment_at > created_at, Post.last_comment_at), else_=created_at)
-    counted = {
-        Post.comment_count: Post.comment_count + 1,
-        Post.last_comment_at: latest,
-        Post.updated_at: Post.updated_at,
-    }
-    db.session.execute(sa.update(Post).where(Post.id == post_id).values(counted))
+    execute(_COUNT_COMMENT, post=post_id, time=created_at)
 
 
 def delete_comments(ids: Collection[str]) -> None:

@@ -20,12 +20,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from werkzeug.exceptions import TooManyRequests
 
 from posting.config import Rate
-from posting.db.engine import db, fetch_one
+from posting.db.engine import db, execute, fetch_one
 from posting.db.models import RateWindow
 from posting.db.purge import purge_expired
 from posting.db.types import UtcDateTime, now
 
-NO_OBJECTS = {"synchronize_session": False}
 CLOCK_SKEW = timedelta(minutes=1)  # the largest expected difference between machines
 
 
@@ -104,7 +103,7 @@ def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
             continue
         values = {"key": new.key, "now": new.time, "ends_at": new.ends_at}
         values |= {"latest_end": new.ends_at + CLOCK_SKEW, "amount": new.rate.amount}
-        row = db.session.execute(_COUNT[db.engine.dialect.name], values).one_or_none()
+        row = execute(_COUNT[db.engine.dialect.name], **values).one_or_none()
         if row is None:  # the window is full, and the hits before it are rolled back
             window = _open_window(new)
             announce([*(replace(other, hits=other.hits - 1) for other in counted), window])
@@ -132,7 +131,7 @@ def refund() -> None:
     locked = sa.select(table.key).where(own).order_by(table.key).with_for_update()
     statement = sa.update(table).where(table.key.in_(locked)).values(hits=table.hits - 1)
     statement = statement.returning(table.key, table.hits)
-    for row in db.session.execute(statement, execution_options=NO_OBJECTS):
+    for row in execute(statement):
         replace(windows[row.key], hits=row.hits).announce()
 
 
