@@ -24,9 +24,9 @@ import sqlalchemy as sa
 from flask import Flask
 
 from posting import create_app, testbed
+from posting.db.commits import CommitWatch
 from posting.db.engine import db
 from posting.domain import imaging
-from posting.http.response_cache import CommitWatch
 from tests.helpers import ROOT, pictures
 from tests.helpers.assertions import assert_consistent
 

@@ -41,9 +41,12 @@ POSTGRES_TIMEOUTS = {  # in milliseconds
     "lock_timeout": 5_000,
     "idle_in_transaction_session_timeout": 60_000,
 }
-POSTGRES_OPTIONS = " ".join(
-    f"-c {name}={value}" for name, value in {"timezone": "UTC", **POSTGRES_TIMEOUTS}.items()
-)
+POSTGRES_SETTINGS = {"timezone": "UTC", **POSTGRES_TIMEOUTS}
+POSTGRES_CONNECT_ARGS = {
+    "connect_timeout": 5,  # seconds
+    "tcp_user_timeout": 10_000,  # milliseconds until a server that is gone is given up
+    "options": " ".join(f"-c {name}={value}" for name, value in POSTGRES_SETTINGS.items()),
+}
 
 
 class Base(DeclarativeBase):
@@ -84,11 +87,10 @@ def init_app(app: Flask) -> None:
         )
         # Of all the ways to write an in-memory URL, every library knows this one.
         app.config["SQLALCHEMY_DATABASE_URI"] = sa.make_url("sqlite://") if in_memory else url
-        connect_args = {"connect_timeout": 5, "options": POSTGRES_OPTIONS}
         app.config["SQLALCHEMY_ENGINE_OPTIONS"] = (
             {"module": sqlite} | ({} if in_memory else POOL)
             if on_sqlite
-            else POOL | {"pool_pre_ping": True, "connect_args": connect_args}
+            else POOL | {"pool_pre_ping": True, "connect_args": POSTGRES_CONNECT_ARGS}
         )
         db.init_app(app)
     except ImportError as error:

@@ -1,27 +1,24 @@
-"""Response cache for public GETs, on SQLite.
+"""Response cache for public GETs.
 
-On a connection that never writes, `PRAGMA data_version` changes when any other connection of any
-process commits (https://www.sqlite.org/pragma.html#pragma_data_version). A cached response is
-served only while `data_version` is the same as when its request began, so no client sees data older
-than the last commit, whichever worker made it.
+A cached response is served only while the version of the database is the same as when its request
+began. So no client sees data older than the last commit, whichever process made it.
 """
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from time import perf_counter
 from typing import Any
 
 from flask import Flask, Response, current_app, request
-from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.engine import sqlite_file
+from posting.db.commits import CommitWatch, Version
+from posting.db.engine import db, is_in_memory
 from posting.http import access_log, etags, headers
 
 MAX_BYTES = 8 * 2**20  # of all entries
 MAX_BODY = MAX_BYTES // 4
+PATIENCE = 0.1  # seconds to wait for another thread that asks for the version
 OVERHEAD = 4096  # bytes per entry besides its body, estimated high
 EXTENSION = LOOKUP = "posting.response_cache"
 
@@ -39,34 +36,14 @@ class CachedResponse:
     route: str
 
 
-class CommitWatch:
-    """Detects commits of other connections to an SQLite file, by a number that they change."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._process = 0
-        self._connection: Any = None
-
-    def version(self) -> int | None:
-        """Return the number, or None if the file cannot be read. This is not thread-safe."""
-        try:
-            if self._process != os.getpid():  # a connection must not cross a fork
-                self._connection = sqlite.connect(self._file, check_same_thread=False)
-                self._process = os.getpid()
-            [(version,)] = self._connection.execute("PRAGMA data_version").fetchall()
-        except sqlite.Error:
-            return None
-        return int(version)
-
-
 class ResponseCache:
     """WSGI middleware that replays cached responses, and else passes the request on to the app."""
 
     def __init__(self, app: Flask, watch: CommitWatch) -> None:
         self._app, self._config = app.wsgi_app, app.config
         self._watch = watch
-        self._lock = Lock()
-        self._version: int | None = None
+        self._asking, self._lock = Lock(), Lock()
+        self._version: Version | None = None
         self._entries: dict[Key, CachedResponse] = {}
         self._bytes = 0
 
@@ -82,16 +59,25 @@ class ResponseCache:
             environ["PATH_INFO"],
             environ["QUERY_STRING"],
         )
-        with self._lock:
-            version = self._watch.version()
-            if version is None or version != self._version:
-                self._entries.clear()
-                self._bytes, self._version = 0, version
-            cached = self._entries.get(key)
+        version, cached = self._look_up(key)
         if cached is None:
             environ[LOOKUP] = key, version
             return self._app(environ, start_response)
         return [self._replay(cached, environ, start_response, started)]
+
+    def _look_up(self, key: Key) -> tuple[Version | None, CachedResponse | None]:
+        """Return the version of the database, and the response if it is cached."""
+        if not self._asking.acquire(timeout=PATIENCE):  # the database does not answer
+            return None, None
+        try:
+            version = self._watch.version()
+        finally:
+            self._asking.release()
+        with self._lock:
+            if version is None or version != self._version:
+                self._entries.clear()
+                self._bytes, self._version = 0, version
+            return version, self._entries.get(key)
 
     def _replay(
         self,
@@ -157,10 +143,10 @@ def _is_public(response: Response) -> bool:
 
 
 def init_app(app: Flask) -> None:
-    """Put the cache before the app, if it is enabled and the database is an SQLite file."""
+    """Put the cache before the app, unless it is disabled or the database is in memory."""
     with app.app_context():
-        file = sqlite_file()
-    if file and app.config["RESPONSE_CACHE"] == "on":
-        cache = ResponseCache(app, CommitWatch(file))
+        watch = None if is_in_memory() else CommitWatch(db.engine)
+    if watch and app.config["RESPONSE_CACHE"] == "on":
+        cache = ResponseCache(app, watch)
         app.extensions[EXTENSION] = cache
         app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask documents

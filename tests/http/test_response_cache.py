@@ -2,19 +2,31 @@
 
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 import sqlalchemy as sa
 
 from posting import create_app, logs
 from posting.db import queries
+from posting.db.commits import CommitWatch
 from posting.db.engine import db, fetch_one
 from posting.db.models import Post
 from posting.http import response_cache
-from posting.http.response_cache import EXTENSION, CommitWatch
+from posting.http.response_cache import EXTENSION
 from tests.conftest import POSTGRES
 
-pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="the cache is for SQLite")
+
+@pytest.fixture(autouse=POSTGRES != "")
+def own_commits(monkeypatch):
+    """Ignore the commits of other tests, which are to the same server."""
+    commits = []
+    append = commits.append
+    sa.event.listen(sa.Engine, "commit", append)
+    monkeypatch.setattr(CommitWatch, "version", lambda _: (append, len(commits)))
+    yield
+    sa.event.remove(sa.Engine, "commit", append)
 
 
 @pytest.fixture
@@ -166,7 +178,7 @@ def test_cached_responses_are_logged_and_counted(make_app, post, caplog, monkeyp
     assert metric in client.get("/metrics").text
 
 
-def test_without_a_data_version_nothing_is_cached(anonymous, misses, post, monkeypatch):
+def test_without_a_version_nothing_is_cached(anonymous, misses, post, monkeypatch):
     monkeypatch.setattr(CommitWatch, "version", lambda _: None)
     misses.clear()
     for _ in range(2):
@@ -174,8 +186,21 @@ def test_without_a_data_version_nothing_is_cached(anonymous, misses, post, monke
     assert misses == ["/posts"] * 2
 
 
-def test_a_missing_database_has_no_data_version(tmp_path):
-    assert CommitWatch(tmp_path / "nowhere" / "posting.db").version() is None
+def test_a_database_that_does_not_answer_holds_up_one_request(app, anonymous, monkeypatch):
+    asked, answered = Event(), Event()
+
+    def hang(_):
+        asked.set()
+        assert answered.wait(20)
+
+    with monkeypatch.context() as hanging, ThreadPoolExecutor() as pool:
+        hanging.setattr(CommitWatch, "version", hang)
+        first = pool.submit(app.test_client().get, "/healthz")
+        assert asked.wait(20)
+        assert anonymous.get("/healthz").status_code == 200
+        assert not first.done()
+        answered.set()
+        assert first.result().status_code == 200
 
 
 def test_the_cache_can_be_disabled(make_app):
