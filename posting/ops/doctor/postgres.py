@@ -88,7 +88,8 @@ def check_timeouts(connection: sa.Connection) -> Finding:
 def check_connections(connection: sa.Connection) -> Finding:
     names = ("max_connections", "superuser_reserved_connections")
     total, reserved = (int(_setting(connection, name)) for name in names)
-    workers, cores = (total - reserved) // int(POOL["pool_size"]), os.cpu_count() or 1
+    each = int(POOL["pool_size"]) + 1  # that of the response cache
+    workers, cores = (total - reserved) // each, os.cpu_count() or 1
     message = f"Postgres has connections for {workers} workers, of all machines together"
     if cores <= workers:
         return ok(message)
