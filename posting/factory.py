@@ -7,7 +7,7 @@ from typing import Any
 from flask import Flask, Response
 
 from posting import cli, config, logs
-from posting.auth import login, passwords
+from posting.auth import login
 from posting.blueprints.auth import auth
 from posting.blueprints.comments import comments
 from posting.blueprints.images import images
@@ -88,7 +88,6 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     engine.init_app(app)
     headers.init_app(app)
     errors.init_app(app)
-    passwords.init_app(app)
     login.init_app(app)
     cli.init_app(app)
     for blueprint in (*BLUEPRINTS, *((pages, feeds) if app.config["PAGES"] == "on" else (root,))):

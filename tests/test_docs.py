@@ -65,8 +65,9 @@ def test_exactly_the_existing_endpoints_are_documented(app):
 def test_each_command_is_documented(app):
     def names(command, prefix):
         if isinstance(command, click.Group):
-            for name, child in command.commands.items():
-                yield from names(child, f"{prefix} {name}")
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                yield from names(command.get_command(context, name), f"{prefix} {name}")
         elif command.callback.__module__.startswith("posting."):
             yield prefix
 

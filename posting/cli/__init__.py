@@ -1,21 +1,27 @@
-"""The `flask` commands: one module per group."""
+"""The `flask` commands: one module per group. They are imported when a command is looked up."""
 
+import click
 from flask import Flask
+from flask.cli import AppGroup
 
-from posting.cli import data, demo, doctor, moderation, openapi, search, users
+
+class Commands(AppGroup):
+    """The commands of the service, which a worker does not import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        self._load()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        self._load()
+        return super().get_command(ctx, cmd_name)
+
+    def _load(self) -> None:
+        from posting.cli.commands import COMMANDS  # noqa: PLC0415 - see the class
+
+        for command in COMMANDS:
+            self.add_command(command)
 
 
 def init_app(app: Flask) -> None:
-    for command in (
-        users.users,
-        moderation.moderation,
-        demo.fill_with_demo,
-        data.export_archive,
-        data.import_archive,
-        data.back_up,
-        data.restore,
-        doctor.examine,
-        search.search,
-        openapi.openapi,
-    ):
-        app.cli.add_command(command)
+    app.cli = Commands(app.name)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import sqlalchemy as sa
 from flask import Response, current_app, g
-from sqlalchemy.dialects import postgresql, sqlite
 from werkzeug.exceptions import TooManyRequests
 
 from posting.config import Rate
@@ -103,7 +103,7 @@ def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
             continue
         values = {"key": new.key, "now": new.time, "ends_at": new.ends_at}
         values |= {"latest_end": new.ends_at + CLOCK_SKEW, "amount": new.rate.amount}
-        row = execute(_COUNT[db.engine.dialect.name], **values).one_or_none()
+        row = execute(_count_statement(db.engine.dialect.name), **values).one_or_none()
         if row is None:  # the window is full, and the hits before it are rolled back
             window = _open_window(new)
             announce([*(replace(other, hits=other.hits - 1) for other in counted), window])
@@ -176,8 +176,10 @@ def _has_ended() -> sa.ColumnElement[bool]:
     return sa.or_(RateWindow.ends_at <= present, RateWindow.ends_at > latest)
 
 
-def _count_statement(insert: Callable[..., Any]) -> Any:
+@cache
+def _count_statement(dialect: str) -> Any:
     """Return the statement that begins a window, or increments it unless it is full."""
+    insert = import_module(f"sqlalchemy.dialects.{dialect}").insert  # loaded by the engine
     table = RateWindow
     ends_at = sa.bindparam("ends_at", type_=UtcDateTime())
     begin = insert(table).values(key=sa.bindparam("key"), hits=1, ends_at=ends_at)
@@ -191,10 +193,6 @@ def _count_statement(insert: Callable[..., Any]) -> Any:
     ).returning(table.hits, table.ends_at)
 
 
-_COUNT = {
-    "sqlite": _count_statement(sqlite.insert),
-    "postgresql": _count_statement(postgresql.insert),
-}
 _OPEN_WINDOW = sa.select(RateWindow.hits, RateWindow.ends_at).where(
     RateWindow.key == sa.bindparam("key"), ~_has_ended()
 )

@@ -11,11 +11,19 @@ import pytest
 import sqlalchemy as sa
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
+from alembic.script import ScriptDirectory
 
 from posting import create_app
 from posting.config import StartError
 from posting.db.engine import Base, db
-from posting.db.migrations import FOLDER, VERSION_TABLE, head_revision, is_current, schema_change
+from posting.db.migrations import (
+    FOLDER,
+    VERSION_TABLE,
+    head_revision,
+    is_current,
+    known_revisions,
+    schema_change,
+)
 from posting.db.models import ModerationAction, Post, RateWindow, Session, Token, User
 from posting.db.queries import get_user_by_name
 from posting.db.types import now
@@ -199,6 +207,12 @@ def only_columns_of(found, others):
         for table, kept in others.items()
         if kept
     }
+
+
+def test_files_are_named_by_their_revisions():
+    script = ScriptDirectory(str(FOLDER))
+    assert head_revision() == script.get_current_head()
+    assert known_revisions() == {each.revision for each in script.walk_revisions()}
 
 
 def test_a_second_upgrade_does_nothing(flask):

@@ -1,4 +1,7 @@
-"""The schema version of the database, and how it is brought up to date."""
+"""The schema version of the database, and when it must be brought up to date.
+
+Only `posting.db.migrations.upgrades` imports Alembic, which takes longer than the framework.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,12 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-import flask_migrate
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
-from flask import Flask, current_app
+from flask import Flask
 
 from posting.config import StartError
 from posting.db.engine import db, error_reason, is_in_memory, lift_time_limits, sqlite_file
@@ -26,16 +25,15 @@ class DatabaseUnavailableError(StartError):
     """The database does not respond; starting again later may succeed."""
 
 
-@cache
-def head_revision() -> str | None:
+def head_revision() -> str:
     """Return the revision that this code needs."""
-    return ScriptDirectory(str(FOLDER)).get_current_head()
+    return max(known_revisions())
 
 
 @cache
 def known_revisions() -> frozenset[str]:
-    """Return all revisions that this code can upgrade."""
-    return frozenset(each.revision for each in ScriptDirectory(str(FOLDER)).walk_revisions())
+    """Return all revisions that this code can upgrade, which are in the names of their files."""
+    return frozenset(file.stem.partition("_")[0] for file in FOLDER.glob("versions/[!_]*.py"))
 
 
 def database_revisions(connection: sa.Connection) -> list[str]:
@@ -51,13 +49,16 @@ def is_current() -> bool:
 
 
 def init_app(app: Flask) -> None:
-    """Register `flask db`, and require a current schema before requests are served.
+    """Require a current schema before requests are served; register `flask db` for commands.
 
     Raise StartError as `ensure_current` does.
     """
-    flask_migrate.Migrate(app, db, directory=FOLDER)
-    # Other commands check the schema themselves, as this one may be `flask db upgrade`.
     running = click.get_current_context(silent=True)
+    if running:
+        from posting.db.migrations import upgrades  # noqa: PLC0415 - see above
+
+        upgrades.init_app(app)
+    # Other commands check the schema themselves, as this one may be `flask db upgrade`.
     if running is None or running.info_name == "run":
         with app.app_context():
             ensure_current()
@@ -83,11 +84,9 @@ def ensure_current() -> None:
         db.session.remove()
         if db.engine.dialect.name != "sqlite" or not is_new:
             raise StartError("The database schema is not current. Run: flask db upgrade")
-        if is_in_memory():
-            with schema_change(db.engine) as connection:
-                upgrade(connection)
-        else:
-            flask_migrate.upgrade()
+        from posting.db.migrations import upgrades  # noqa: PLC0415 - see above
+
+        upgrades.create_schema()
     except sa.exc.SQLAlchemyError as error:
         raise _start_error(error) from None
     finally:
@@ -140,19 +139,3 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
                     )
         finally:
             sqlite.execute("PRAGMA foreign_keys=ON")
-
-
-def downgrade(connection: sa.Connection, revision: str) -> None:
-    """Downgrade the schema within a transaction of `schema_change`."""
-    command.downgrade(_config(connection), revision)
-
-
-def upgrade(connection: sa.Connection) -> None:
-    """Upgrade the schema within a transaction of `schema_change`."""
-    command.upgrade(_config(connection), "head")
-
-
-def _config(connection: sa.Connection) -> Config:
-    config: Config = current_app.extensions["migrate"].migrate.get_config()
-    config.attributes["connection"] = connection
-    return config

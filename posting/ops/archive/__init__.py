@@ -14,10 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 from click import ClickException
 
-from posting.db import migrations, search
+from posting.db import search
 from posting.db.engine import db, error_reason, lift_time_limits, lock_tables, snapshot
 from posting.db.integrity import find_violation
-from posting.db.migrations import head_revision, known_revisions, schema_change
+from posting.db.migrations import head_revision, known_revisions, schema_change, upgrades
 from posting.ops.archive.lines import LineReader, Row, decode_row, encode_line, encode_row
 from posting.ops.files import atomic_write, command_errors
 from posting.ops.progress import progress
@@ -85,7 +85,7 @@ def read(path: Path) -> Counts:
                         advance(imported)
             lines.expect_end()
             if revision != head_revision():
-                migrations.upgrade(connection)
+                upgrades.upgrade(connection)
             search.clear(connection)
             with progress("Indexing for search", counts["posts"]) as advance:
                 for indexed in search.build(connection):
@@ -139,7 +139,7 @@ def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, s
         if is_current:
             yield connection, db.metadata.tables
         else:
-            migrations.downgrade(connection, revision)
+            upgrades.downgrade(connection, revision)
             yield connection, _tables_of_schema(connection)
 
 
