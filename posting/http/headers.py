@@ -13,12 +13,12 @@ REQUEST_ID = "X-Request-ID"
 PUBLIC_CACHE = "public, max-age=0, must-revalidate"
 PRIVATE_CACHE = "private, no-store"
 SECURITY = (
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
 HTTPS = ("Strict-Transport-Security", "max-age=31536000")
-JSON_POLICY = "default-src 'none'; frame-ancestors 'none'"
 EXTENSION = "posting.headers"
 
 _is_request_id = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
@@ -34,7 +34,7 @@ def request_id_for(sent: str) -> str:
 
 
 def assign_request_id() -> None:
-    g.request_id = request_id_for(request.headers.get(REQUEST_ID, ""))
+    g.request_id = request_id_for(request.environ.get("HTTP_X_REQUEST_ID", ""))
 
 
 def add_headers(response: Response) -> Response:
@@ -42,12 +42,13 @@ def add_headers(response: Response) -> Response:
     etags.add_etag(response)
     rate_limits.add_headers(response)
     headers = response.headers
-    headers.extend(pair for pair in current_app.extensions[EXTENSION] if pair[0] not in headers)
+    present = {name.lower() for name, _ in headers}  # faster than to search for each
+    for name, value in current_app.extensions[EXTENSION]:
+        if name.lower() not in present:
+            headers.add(name, value)
     headers.add(REQUEST_ID, g.request_id)
-    if "Cache-Control" not in headers:
+    if "cache-control" not in present:
         headers.add("Cache-Control", PUBLIC_CACHE if _is_public(response) else PRIVATE_CACHE)
-    if "Content-Security-Policy" not in headers:
-        headers.add("Content-Security-Policy", JSON_POLICY)
     return response
 
 

@@ -108,7 +108,8 @@ def _page(
     if has_ids:
         statement = statement.where(order[1].in_(sa.bindparam("ids", expanding=True)))
     statement = statement.order_by(*(column.desc() if newest_first else column for column in order))
-    return statement.limit(sa.bindparam("limit", type_=sa.Integer()))
+    # SQLite would prepare the statement again for each value of a parameter alone.
+    return statement.limit(sa.bindparam("limit", type_=sa.Integer()) + 0)
 
 
 def _read_cursor(cursor: str, name: str) -> Position:
