@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from flask import Response, request, send_from_directory, url_for
+from flask import Response, request, send_from_directory
 
 FOLDER = Path(__file__).parent.parent / "static"
 FINGERPRINTS = {
@@ -13,7 +13,7 @@ FINGERPRINTS = {
 
 def static_url(filename: str) -> str:
     """Return the URL of a static file."""
-    return url_for("system.get_static", filename=filename, v=FINGERPRINTS[filename])
+    return f"{request.script_root}/static/{filename}?v={FINGERPRINTS[filename]}"
 
 
 def send_static_file(filename: str) -> Response:

@@ -97,6 +97,7 @@ def set_up(state: BlueprintSetupState) -> None:
         "image_types": forms.image_types(),
         "attributes": forms.attributes,
         "author": elements.author,
+        "count": elements.count,
         "time": elements.time,
     }
 
