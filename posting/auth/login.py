@@ -65,7 +65,7 @@ def _require_authentication() -> None:
 
 
 def _not_signed_in() -> NotSignedIn:
-    return NotSignedIn() if tokens.bearer_token() is None else tokens.InvalidToken()
+    return NotSignedIn() if _bearer_token() is None else tokens.InvalidToken()
 
 
 SIGNED_IN = Access(require_user, security=[{"session": []}, {"token": []}], errors=[NotSignedIn])
@@ -123,8 +123,14 @@ def lock_current_user(*, exclusively: bool = False) -> None:
         raise _not_signed_in()
 
 
+def _bearer_token() -> str | None:
+    """Return the bearer token of the request, if there is one."""
+    sent = request.authorization
+    return sent.token or "" if sent and sent.type == "bearer" else None
+
+
 def _load_user(_request: Request) -> CurrentUser | None:
-    token = tokens.bearer_token()
+    token = _bearer_token()
     found = sessions.find_current_session() if token is None else tokens.find_token(token)
     if found is None:
         return None

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from flask import request
 from werkzeug.exceptions import Conflict, Forbidden
 
 from posting.auth.sessions import LAST_SEEN_PRECISION, digest, end_sessions, touch
@@ -69,12 +68,6 @@ class TokenNotAllowed(Forbidden):
 class TooManyTokens(Conflict):
     error_code = "too_many_tokens"
     description = f"You have {TOKENS_PER_USER} tokens; delete one of them first."
-
-
-def bearer_token() -> str | None:
-    """Return the bearer token of the request, if there is one."""
-    sent = request.authorization
-    return sent.token or "" if sent and sent.type == "bearer" else None
 
 
 def find_token(token: str) -> sa.Row[Any] | None:
