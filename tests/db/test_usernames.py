@@ -9,6 +9,7 @@ import pytest
 from posting import create_app
 from posting.config import StartError
 from posting.db.engine import db
+from posting.db.migrations import upgrades
 from posting.ops import doctor
 from tests.conftest import PASSWORD, POSTGRES, upgrade
 from tests.helpers.assertions import assert_problem
@@ -35,6 +36,7 @@ def turkish_url():
 def app(turkish_url):
     upgrade(turkish_url)
     app = create_app({"TESTING": True, "DATABASE_URL": turkish_url})
+    upgrades.init_app(app)
     yield app
     with app.app_context():
         db.engine.dispose()
