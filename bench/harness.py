@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,11 @@ from bench.servers import NO_VERIFICATION, gunicorn, per_second
 POSTS = 100_000
 POSTGRES = os.environ.get("BENCH_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
 SETTINGS = {"POSTING_RATE_LIMITS": "off"}
+NO_HEADERS: Mapping[str, str] = {}
 SEND = """
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
-wrk.headers["Cookie"] = "{cookie}"
+{headers}
 wrk.body = '{body}'
 """
 
@@ -50,6 +51,7 @@ class Bench:
         self.cached = self.posting(self.sqlite_url)
         self.uncached = self.posting(self.sqlite_url, POSTING_RESPONSE_CACHE="off")
         self.postgres = self.posting(self.postgres_url)
+        self.uncached_postgres = self.posting(self.postgres_url, POSTING_RESPONSE_CACHE="off")
         self.pocketbase = stack.enter_context(pocketbase.serve(folder / "pocketbase"))
 
     def posting(self, database: str, **settings: str) -> str:
@@ -78,10 +80,13 @@ class Bench:
                 rates[name].append(per_second(url, seconds or self.seconds, *options))
         return {name: statistics.median(values) for name, values in rates.items()}
 
-    def wrk_options(self, body: dict[str, str], cookie: str = "") -> tuple[str, ...]:
+    def wrk_options(
+        self, body: dict[str, str], headers: Mapping[str, str] = NO_HEADERS
+    ) -> tuple[str, ...]:
         """Return the options that make wrk send a POST request with this body."""
         script = self.folder / f"send-{secrets.token_hex(8)}.lua"
-        script.write_text(SEND.format(cookie=cookie, body=json.dumps(body)))
+        lines = (f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items())
+        script.write_text(SEND.format(headers="\n".join(lines), body=json.dumps(body)))
         return "-s", str(script)
 
 

@@ -30,6 +30,7 @@ LIST = (
     f"/api/collections/posts/records?perPage=20&skipTotal=1&sort=-created&expand=author"
     f"&fields={FIELDS}"
 )
+CREATE = "/api/collections/posts/records"
 AUTODATES = [
     {"name": "created", "type": "autodate", "onCreate": True},
     {"name": "updated", "type": "autodate", "onCreate": True, "onUpdate": True},
@@ -60,6 +61,7 @@ def create(folder: Path, posts: int) -> None:
             "type": "base",
             "listRule": "",
             "viewRule": "",
+            "createRule": "@request.auth.id != ''",
             "fields": [
                 {"name": "title", "type": "text"},
                 {"name": "content", "type": "text", "max": 100_000},
@@ -82,6 +84,15 @@ def serve(folder: Path) -> Iterator[str]:
     command = [PROGRAM, "serve", f"--dir={folder}", f"--http={url.removeprefix('http://')}"]
     with servers.serve(command, f"{url}/api/health", GOMAXPROCS="1"):
         yield url
+
+
+def sign_in(url: str) -> str:
+    """Create an account; return a token of it."""
+    account = {"email": "writer@example.org", "password": ADMIN["password"]}
+    collection = f"{url}/api/collections/users"
+    _post(f"{collection}/records", account | {"passwordConfirm": account["password"]})
+    identity = {"identity": account["email"], "password": account["password"]}
+    return str(_post(f"{collection}/auth-with-password", identity)["token"])
 
 
 def post_url(number: int) -> str:

@@ -7,6 +7,7 @@ from bench import data, nginx, pocketbase
 from bench.harness import POSTS, Bench, Row, get_body, post, sign_up_and_in
 
 OURS, UNCACHED, ON_POSTGRES = "Posting", "Posting without cache", "Posting on Postgres"
+UNCACHED_ON_POSTGRES = "Posting on Postgres without cache"
 LIMIT, POCKETBASE = "bare Flask", "PocketBase"
 BEHIND_NGINX, STATIC = "Posting behind nginx", "static file"
 FEW, MANY = 1000, 1_000_000
@@ -23,6 +24,7 @@ def reading(bench: Bench) -> Iterator[Row]:
                 OURS: (f"{bench.cached}/posts",),
                 UNCACHED: (f"{bench.uncached}/posts",),
                 ON_POSTGRES: (f"{bench.postgres}/posts",),
+                UNCACHED_ON_POSTGRES: (f"{bench.uncached_postgres}/posts",),
                 LIMIT: (f"{listed}/bytes",),
                 POCKETBASE: (bench.pocketbase + pocketbase.LIST,),
             }
@@ -30,9 +32,9 @@ def reading(bench: Bench) -> Iterator[Row]:
         {
             (OURS, LIMIT): 0.80,
             (OURS, POCKETBASE): 4,
-            (UNCACHED, LIMIT): 0.35,
+            (UNCACHED, LIMIT): 0.40,
             (UNCACHED, POCKETBASE): 1.8,
-            (ON_POSTGRES, LIMIT): 0.25,
+            (ON_POSTGRES, LIMIT): 0.50,
         },
     )
     path = f"/posts/{data.post_id(POSTS // 2)}"
@@ -47,7 +49,7 @@ def reading(bench: Bench) -> Iterator[Row]:
                 POCKETBASE: (bench.pocketbase + pocketbase.post_url(POSTS // 2),),
             }
         ),
-        {(OURS, LIMIT): 0.75, (UNCACHED, LIMIT): 0.40},
+        {(OURS, LIMIT): 0.75, (UNCACHED, LIMIT): 0.45},
     )
     with urlopen(bench.cached + path) as response:
         if_none_match = ("-H", f"If-None-Match: {response.headers['ETag']}")
@@ -107,15 +109,37 @@ def behind_nginx(bench: Bench) -> Iterator[Row]:
 
 
 def writing(bench: Bench) -> Iterator[Row]:
+    """Compare new posts and comments, with limits on, with a view that inserts one row."""
+    limits = dict.fromkeys(("POSTING_LIMIT_POSTS", "POSTING_LIMIT_COMMENTS"), "1000000/hour")
+    limited = bench.posting(bench.sqlite_url, POSTING_RATE_LIMITS="on", **limits)
     bare = bench.bare(b"{}")
+    cookie = {"Cookie": sign_up_and_in(bench.cached, "somebody")}
     body = {"title": "A title of the ordinary kind", "content": data.LINE * 50}
-    options = bench.wrk_options(body, sign_up_and_in(bench.cached, "somebody"))
+    created = bench.pocketbase + pocketbase.CREATE
+    token = {"Authorization": pocketbase.sign_in(bench.pocketbase)}
     yield Row(
-        "POST /posts, signed in, synchronous=FULL",
+        "POST /posts: 2 KB, signed in, with limits",
         bench.compare(
-            {OURS: (f"{bench.cached}/posts", *options), LIMIT: (f"{bare}/rows", *options)}
+            {
+                OURS: (f"{limited}/posts", *bench.wrk_options(body, cookie)),
+                LIMIT: (f"{bare}/rows", *bench.wrk_options(body)),
+                POCKETBASE: (created, *bench.wrk_options(body, token)),
+            }
         ),
-        {(OURS, LIMIT): 0.45},
+        {(OURS, LIMIT): 0.55, (OURS, POCKETBASE): 1},
+    )
+    comment = {"title": "", "content": "A comment of the ordinary kind."}
+    url = f"{limited}/posts/{data.post_id(3)}/comments"
+    only_content = {"content": comment["content"]}
+    yield Row(
+        "POST /posts/{id}/comments, signed in, with limits",
+        bench.compare(
+            {
+                OURS: (url, *bench.wrk_options(only_content, cookie)),
+                LIMIT: (f"{bare}/rows", *bench.wrk_options(comment)),
+            }
+        ),
+        {(OURS, LIMIT): 0.40},
     )
 
 
