@@ -196,12 +196,13 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def short_lock_timeout(app: Flask) -> Iterator[sa.Engine]:
+def short_lock_timeout(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[sa.Engine]:
     """The app's engine, with connections that wait 0.1 seconds for a lock."""
 
     def set_timeout(connection: Any, *_: Any) -> None:
         connection.execute("SET lock_timeout = 100" if POSTGRES else "PRAGMA busy_timeout=100")
 
+    monkeypatch.setattr("posting.db.engine.TURN_SECONDS", 0.1)
     with app.app_context():
         engine = db.engine
     sa.event.listen(engine, "checkout", set_timeout)

@@ -2,11 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from time import sleep
 from typing import Any
 
@@ -24,6 +25,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 READER = "posting.reader"
 PRAGMA_TRIES = 20
+TURN_SECONDS = 5
 # busy_timeout comes first, so that the others wait for a lock instead of failing.
 SQLITE_PRAGMAS = (
     "busy_timeout=5000",
@@ -110,6 +112,8 @@ def init_app(app: Flask) -> None:
     if on_sqlite:
         if not in_memory:
             event.listen(engine, "do_connect", _create_private_file)
+            event.listen(engine, "connect", _share_turn(Lock()))
+            event.listen(engine, "checkin", _end_turn)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_on_sqlite)
         event.listen(engine, "handle_error", _disconnect_if_read_only)
@@ -154,7 +158,33 @@ def _begin_on_sqlite(connection: sa.Connection) -> None:
         return  # an in-memory database has one connection, which nested app contexts share
     default = not (has_request_context() and request.method in SAFE_METHODS)
     writes = connection.get_execution_options().get("writes", default)
+    if writes:
+        _take_turn(connection.info)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _share_turn(turn: Lock) -> Callable[..., None]:
+    """Return a listener that gives all connections of an engine the same lock."""
+
+    def share(_connection: Any, record: Any) -> None:
+        record.info["turn"] = turn
+
+    return share
+
+
+def _take_turn(info: dict[str, Any]) -> None:
+    """Wait until no other thread of this process writes.
+
+    SQLite's own wait polls, with pauses that grow, so that a thread among several may starve. It
+    remains for other processes, and for threads that have waited too long here.
+    """
+    if (turn := info.get("turn")) and not info.get("has_turn"):
+        info["has_turn"] = turn.acquire(timeout=TURN_SECONDS)
+
+
+def _end_turn(_connection: Any, record: Any) -> None:
+    if record.info.pop("has_turn", False):
+        record.info["turn"].release()
 
 
 def _disconnect_if_read_only(context: sa.engine.ExceptionContext) -> None:

@@ -1,5 +1,6 @@
 """Connection settings, the locks that requests take, and the indexes that they use."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -126,6 +127,54 @@ def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, short_lock_ti
         assert_problem(response, 503)
         assert response.headers["Retry-After"] == "1"
     assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
+
+
+@pytest.fixture
+def impatient(app):
+    """The app's engine, with connections that do not wait for SQLite's lock."""
+    with app.app_context():
+        engine = db.engine
+
+    def set_timeout(connection, *_):
+        connection.execute("PRAGMA busy_timeout=0")
+
+    sa.event.listen(engine, "checkout", set_timeout)
+    yield engine.execution_options(writes=True)
+    sa.event.remove(engine, "checkout", set_timeout)
+    engine.dispose()
+
+
+def suspend_everyone(engine):
+    with engine.begin() as connection:
+        connection.execute(sa.update(User).values(suspended_at=now()))
+
+
+@on_sqlite
+def test_the_threads_of_a_process_take_turns_to_write(impatient):
+    with ThreadPoolExecutor() as pool, impatient.begin():
+        others = [pool.submit(suspend_everyone, impatient) for _ in range(3)]
+        assert wait(others, timeout=0.2).done == set()
+    assert [other.result() for other in others] == [None] * 3
+
+
+@on_sqlite
+@pytest.mark.parametrize("end", ["commit", "rollback", "close", "invalidate"])
+def test_a_turn_ends_with_its_transaction(impatient, monkeypatch, end):
+    monkeypatch.setattr("posting.db.engine.TURN_SECONDS", 0)
+    connection = impatient.connect()
+    connection.begin()
+    getattr(connection, end)()
+    connection.close()
+    suspend_everyone(impatient)
+
+
+@on_sqlite
+def test_a_connection_that_writes_twice_does_not_wait_for_itself(impatient):
+    with impatient.connect() as connection:
+        for _ in range(2):
+            with connection.begin():
+                connection.execute(sa.update(User).values(suspended_at=now()))
+    suspend_everyone(impatient)
 
 
 @on_sqlite
