@@ -11,7 +11,7 @@ from posting.db.engine import db
 from posting.db.models import User
 from posting.http.errors import NotSignedIn
 from posting.http.proxy import client_ip
-from posting.http.rate_limits import Counts, Limit, announce, hit
+from posting.http.rate_limits import Counts, Limit, commit_and_announce, hit
 
 ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", client_ip, Counts.FAILURES)
 ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", client_ip, Counts.FAILURES, times=5)
@@ -34,8 +34,7 @@ def verify_password(user: User | None, username: str, password: str) -> bool:
     """
     account = user.id if user else username.lower()
     hits = hit((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
-    db.session.commit()  # before the slow part, so that concurrent guesses are counted too
-    announce(hits)
+    commit_and_announce(hits)  # before the slow part, so that concurrent guesses are counted too
     known = user.password_hash if user else _dummy_hash(current_app.config["PASSWORD_HASH"])
     with _hashing:
         matches = check_password_hash(known, password)

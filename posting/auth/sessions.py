@@ -19,6 +19,7 @@ from posting.db.models import (
     SESSION_LIFETIME,
     SESSIONS_PER_USER,
     IdempotencyKey,
+    RateWindow,
     Session,
     User,
 )
@@ -61,12 +62,13 @@ def find_current_session() -> sa.Row[Any] | None:
 def touch(update: sa.Update) -> None:
     """Write when something was last used, unless the database is busy.
 
-    Purge stored responses too: otherwise they would stay until the next request with a key.
+    Purge stored responses and rate-limit windows, too: about once an hour for each active member.
     """
     writing = db.engine.execution_options(writes=True)
     with suppress(sa.exc.OperationalError), writing.begin() as connection:
         connection.execute(update)
         purge_expired(IdempotencyKey, connection)
+        purge_expired(RateWindow, connection)
 
 
 def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:

@@ -93,9 +93,9 @@ def sign_in(body: dict[str, str]) -> Reply:
         audit.log("sign-in-failed", user=user.id if user else None)
         raise WrongCredentials
     password_hash = rehash_if_needed(user, body["password"])
-    rate_limits.refund()
     user = lock_account(user)
     user.password_hash = password_hash
+    rate_limits.refund()
     if user.suspended_at:
         db.session.commit()
         raise AccountSuspended

@@ -24,7 +24,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map
 
-from posting.db.engine import SAFE_METHODS, db, is_in_transaction
+from posting.db.engine import SAFE_METHODS, is_in_transaction
 from posting.db.types import ID_LENGTH, ID_PATTERN
 from posting.http import idempotency, rate_limits, request_body
 from posting.http.errors import Errors, InvalidInput, body_errors, input_error, parameter_errors
@@ -126,8 +126,7 @@ class Endpoint:
         if self.limit and self.limit.counts is not Counts.FAILURES:
             g.hits = rate_limits.hit((self.limit, self.limit.subject()))
             if self.limit.counts is Counts.ATTEMPTS:
-                db.session.commit()
-                rate_limits.announce(g.hits)
+                rate_limits.commit_and_announce(g.hits)
         reply = self.view(**path, **inputs)
         if self.method not in SAFE_METHODS and is_in_transaction():
             raise RuntimeError(f"{self.name} did not commit its transaction")

@@ -92,10 +92,7 @@ class Window:
 
 
 def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
-    """Count a hit for each limit and subject, within the transaction.
-
-    Purge ended windows whenever a window begins. Error: 429.
-    """
+    """Count a hit for each limit and subject within the transaction. Error: 429."""
     counted: list[Window] = []
     for limit, subject in limits_and_subjects:
         new = _new_window(limit, subject)
@@ -109,8 +106,6 @@ def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
             announce([*(replace(other, hits=other.hits - 1) for other in counted), window])
             raise _error(window.rate, window.seconds_left)
         counted.append(replace(new, hits=row.hits, ends_at=row.ends_at))
-    if any(window.has_begun for window in counted):
-        purge_expired(RateWindow)
     return counted
 
 
@@ -120,15 +115,27 @@ def announce(windows: list[Window]) -> None:
         window.announce()
 
 
+def commit_and_announce(windows: list[Window]) -> None:
+    """Commit hits and add them to the response's headers; purge ended windows when one begins."""
+    if any(window.has_begun for window in windows):
+        purge_expired(RateWindow)
+    db.session.commit()
+    announce(windows)
+
+
 def refund() -> None:
-    """Take back the request's hits, within the transaction, if their windows have not ended."""
+    """Take back the request's hits, within the transaction, if their windows have not ended.
+
+    The windows are locked in the order of `hit`, so that the two cannot deadlock.
+    """
     table, windows = RateWindow, {window.key: window for window in g.get("hits", [])}
     if not windows:
         return
     own = sa.tuple_(table.key, table.ends_at).in_(
         [(window.key, window.ends_at) for window in windows.values()]
     )
-    locked = sa.select(table.key).where(own).order_by(table.key).with_for_update()
+    order = sa.case({key: place for place, key in enumerate(windows)}, value=table.key)
+    locked = sa.select(table.key).where(own).order_by(order).with_for_update()
     statement = sa.update(table).where(table.key.in_(locked)).values(hits=table.hits - 1)
     statement = statement.returning(table.key, table.hits)
     for row in execute(statement):

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import requests
 
-from tests.live.clients import sign_in
+from tests.live.clients import PASSWORD, sign_in
 
 ATTEMPTS = 500
 COST = "scrypt:2048:8:1"
@@ -35,3 +35,25 @@ def test_an_unknown_user_and_a_wrong_password_give_the_same_response(serve, figu
     # Pairs, since the speed of a machine with other work varies from one pair to the next.
     differences = [1000 * (one - other) for one, other in zip(*times.values(), strict=True)]
     assert abs(median(differences)) < 0.05 * known
+
+
+def test_concurrent_sign_ins_of_one_address_do_not_deadlock(serve, pool):
+    """They lock the windows of the address and of the account, in one order."""
+    limits = {"POSTING_RATE_LIMITS": "on", "POSTING_LIMIT_SIGNIN": "1000/hour"}
+    url = serve(WEB_CONCURRENCY="2", **limits).url
+    names = [f"user-{number}" for number in range(8)]
+    for name in names:
+        sign_in(url, name).close()
+
+    def sign_in_often(name):
+        with requests.Session() as client:
+            body = {"username": name, "password": PASSWORD}
+            return {
+                client.post(f"{url}/signin", json=body, timeout=20).status_code for _ in range(5)
+            }
+
+    assert list(pool.map(sign_in_often, names * 2)) == [{200}] * 16
+    body = {"username": names[0], "password": "not the password"}
+    response = requests.post(f"{url}/signin", json=body, timeout=20)
+    assert response.headers["RateLimit"].startswith('"signin-address";r=4999;')
+    assert '"signin";r=999;' in response.headers["RateLimit"]
