@@ -173,13 +173,16 @@ def _share_turn(turn: Lock) -> Callable[..., None]:
 
 
 def _take_turn(info: dict[str, Any]) -> None:
-    """Wait until no other thread of this process writes.
+    """Wait until no other thread of this process writes. Error: OperationalError after 5 seconds.
 
-    SQLite's own wait polls, with pauses that grow, so that a thread among several may starve. It
-    remains for other processes, and for threads that have waited too long here.
+    SQLite's own wait, which remains for other processes, polls with pauses that grow, so that one
+    of several threads may starve.
     """
     if (turn := info.get("turn")) and not info.get("has_turn"):
-        info["has_turn"] = turn.acquire(timeout=TURN_SECONDS)
+        if not turn.acquire(timeout=TURN_SECONDS):
+            locked = sqlite.OperationalError("database is locked")
+            raise sa.exc.OperationalError("BEGIN IMMEDIATE", None, locked)
+        info["has_turn"] = True
 
 
 def _end_turn(_connection: Any, record: Any) -> None:

@@ -158,6 +158,14 @@ def test_the_threads_of_a_process_take_turns_to_write(impatient):
 
 
 @on_sqlite
+def test_a_thread_that_waits_too_long_for_its_turn_fails(impatient, monkeypatch):
+    monkeypatch.setattr("posting.db.engine.TURN_SECONDS", 0.1)
+    with impatient.begin(), pytest.raises(sa.exc.OperationalError, match="database is locked"):
+        suspend_everyone(impatient)
+    suspend_everyone(impatient)
+
+
+@on_sqlite
 @pytest.mark.parametrize("end", ["commit", "rollback", "close", "invalidate"])
 def test_a_turn_ends_with_its_transaction(impatient, monkeypatch, end):
     monkeypatch.setattr("posting.db.engine.TURN_SECONDS", 0)
