@@ -176,7 +176,7 @@ def _take_turn(info: dict[str, Any]) -> None:
     """Wait until no other thread of this process writes. Error: OperationalError after 5 seconds.
 
     SQLite's own wait, which remains for other processes, polls with pauses that grow, so that one
-    of several threads may starve.
+    of several threads may starve. A turn ends when its connection returns to the pool.
     """
     if (turn := info.get("turn")) and not info.get("has_turn"):
         if not turn.acquire(timeout=TURN_SECONDS):

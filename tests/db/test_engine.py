@@ -167,7 +167,7 @@ def test_a_thread_that_waits_too_long_for_its_turn_fails(impatient, monkeypatch)
 
 @on_sqlite
 @pytest.mark.parametrize("end", ["commit", "rollback", "close", "invalidate"])
-def test_a_turn_ends_with_its_transaction(impatient, monkeypatch, end):
+def test_a_turn_ends_when_its_connection_is_returned(impatient, monkeypatch, end):
     monkeypatch.setattr("posting.db.engine.TURN_SECONDS", 0)
     connection = impatient.connect()
     connection.begin()
@@ -243,7 +243,7 @@ class TestNoLockIsHeld:
             writer.execute(sa.update(Session).values(last_seen_at=now() - timedelta(hours=2)))
             writer.commit()
             writer.execute(sa.update(Session).values(user_agent="locked"))
-            meanwhile(lambda: (writer.rollback(), write_elsewhere()))
+            meanwhile(lambda: (writer.close(), write_elsewhere()))
             assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
 
