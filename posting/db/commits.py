@@ -11,6 +11,7 @@ whenever a transaction that wrote ends, and never returns to an earlier value
 import os
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from time import monotonic
 from typing import Any
@@ -30,7 +31,10 @@ Version = tuple[Any, ...]
 
 
 class CommitWatch:
-    """Asks for the version on a connection of its own. This is not thread-safe."""
+    """Asks for the version on a connection of its own, which is closed with those of the engine.
+
+    This is not thread-safe.
+    """
 
     def __init__(self, engine: sa.Engine) -> None:
         self._dialect = engine.dialect
@@ -42,6 +46,7 @@ class CommitWatch:
         self._numbers = count()  # a version says nothing about that on another connection
         self._retry_at = 0.0
         weakref.finalize(self, _close_own, self._connections)
+        sa.event.listen(engine, "engine_disposed", partial(_close_own, self._connections))
 
     def version(self) -> Version | None:
         """Return the version, or None if the database cannot be asked.
@@ -64,7 +69,7 @@ class CommitWatch:
         return (number, *found) if found else None
 
 
-def _close_own(connections: dict[int, tuple[int, Any]]) -> None:
+def _close_own(connections: dict[int, tuple[int, Any]], *_: sa.Engine) -> None:
     """Close the connection of this process."""
     if own := connections.pop(os.getpid(), None):
         own[1].close()

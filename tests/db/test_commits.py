@@ -113,6 +113,17 @@ def test_a_lost_connection_makes_another_version(engine, watch):
     assert watch.version()[0] == before[0] + 1
 
 
+def test_the_connection_is_closed_with_those_of_the_engine(engine, watch):
+    """Otherwise the database of a test could not be dropped."""
+    number, _ = watch.version()[:2]
+    [(_, connection)] = watch._connections.values()
+    engine.dispose()
+    assert watch._connections == {}
+    with pytest.raises((psycopg.OperationalError, sqlite.ProgrammingError)):
+        connection.execute("SELECT 1")
+    assert watch.version()[0] == number + 1
+
+
 def test_a_database_that_cannot_be_opened_has_no_version(tmp_path, monkeypatch):
     url = "postgresql+psycopg://127.0.0.1:1/x" if POSTGRES else f"sqlite:///{tmp_path}/none/x.db"
     module = {} if POSTGRES else {"module": sqlite}
