@@ -17,7 +17,7 @@ class Commands(AppGroup):
         return super().get_command(ctx, cmd_name)
 
     def _load(self) -> None:
-        from posting.cli.commands import COMMANDS  # noqa: PLC0415 - see the class
+        from posting.cli.commands import COMMANDS  # noqa: PLC0415 - a worker needs no commands
 
         for command in COMMANDS:
             self.add_command(command)

@@ -25,7 +25,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 READER = "posting.reader"
 PRAGMA_TRIES = 20
-TURN_SECONDS = 5
+TURN_SECONDS = 5  # to wait for other threads that write, as busy_timeout is for processes
 # busy_timeout comes first, so that the others wait for a lock instead of failing.
 SQLITE_PRAGMAS = (
     "busy_timeout=5000",

@@ -2,7 +2,8 @@
 
 All code takes locks in one order, so that no two requests wait for each other: rate-limit windows,
 the current user's account, posts by id, idempotency keys, and last what `posting.db.purge` deletes.
-Only sign-in locks windows after the account; who holds those windows waits for nothing else.
+Only sign-in locks its windows after the account. Transactions that hold these windows wait for no
+other lock, so that is safe.
 Comments and images are changed only by the holder of their post's lock. On SQLite a writing
 transaction excludes all others, and `FOR UPDATE` does nothing.
 """

@@ -51,7 +51,7 @@ def to_rfc3339(timestamp: datetime) -> str:
 
 
 class UtcDateTime(sa.TypeDecorator[datetime]):
-    """A timestamp in UTC that is an aware datetime on both databases. Only store those in UTC."""
+    """A timestamp in UTC that is an aware datetime on both databases. It must be in UTC."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True

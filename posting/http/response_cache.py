@@ -18,7 +18,7 @@ from posting.http import access_log, etags, headers
 
 MAX_BYTES = 8 * 2**20  # of all entries
 MAX_BODY = MAX_BYTES // 4
-PATIENCE = 0.1  # seconds to wait for another thread that asks for the version
+PATIENCE = 0.1  # seconds to wait while another thread asks the database for its version
 OVERHEAD = 4096  # bytes per entry besides its body, estimated high
 EXTENSION = LOOKUP = "posting.response_cache"
 

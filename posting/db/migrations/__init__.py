@@ -1,6 +1,6 @@
 """The schema version of the database, and when it must be brought up to date.
 
-Only `posting.db.migrations.upgrades` imports Alembic, which takes longer than the framework.
+Alembic is imported only by `upgrades` and by what it runs, since a worker does not need it.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def init_app(app: Flask) -> None:
     """
     running = click.get_current_context(silent=True)
     if running:
-        from posting.db.migrations import upgrades  # noqa: PLC0415 - see above
+        from posting.db.migrations import upgrades  # noqa: PLC0415 - it imports Alembic
 
         upgrades.init_app(app)
     # Other commands check the schema themselves, as this one may be `flask db upgrade`.
@@ -84,7 +84,7 @@ def ensure_current() -> None:
         db.session.remove()
         if db.engine.dialect.name != "sqlite" or not is_new:
             raise StartError("The database schema is not current. Run: flask db upgrade")
-        from posting.db.migrations import upgrades  # noqa: PLC0415 - see above
+        from posting.db.migrations import upgrades  # noqa: PLC0415 - it imports Alembic
 
         upgrades.create_schema()
     except sa.exc.SQLAlchemyError as error:
