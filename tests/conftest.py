@@ -6,6 +6,7 @@ or on the Postgres server of TEST_DATABASE_URL.
 
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -109,14 +110,20 @@ class Client(testbed.Client):
 
 
 @contextmanager
-def empty_database(folder: Path) -> Iterator[str]:
-    """Yield the URL of an empty database: in `folder`, or on the server under test."""
+def new_database(folder: Path, template_url: str = "") -> Iterator[str]:
+    """Yield the URL of a database in `folder`, or on the server under test: empty, or a copy."""
     if not POSTGRES:
-        yield f"sqlite:///{folder / 'test.db'}"
+        file = folder / "test.db"
+        if template_url:
+            source = template_url.removeprefix("sqlite:///")
+            assert not Path(f"{source}-wal").exists()
+            shutil.copy(source, file)
+        yield f"sqlite:///{file}"
         return
     name = f"posting_test_{secrets.token_hex(8)}"
+    template = f"TEMPLATE {template_url.rpartition('/')[2]}" if template_url else ""
     with psycopg.connect(POSTGRES, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
+        server.execute(f"CREATE DATABASE {name} {template}")
         try:
             yield POSTGRES.rpartition("/")[0] + f"/{name}"
         finally:
@@ -142,14 +149,29 @@ def status_counts(figure: Callable[[str], None]) -> Iterator[Counter[Any]]:
 def database_url() -> Iterator[str]:
     """The URL of the database of this test process; SQLite's is in memory, to save disk writes."""
     folder = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
-    with TemporaryDirectory(dir=folder) as path, empty_database(Path(path)) as url:
+    with TemporaryDirectory(dir=folder) as path, new_database(Path(path)) as url:
         yield url
 
 
 @pytest.fixture
 def empty_url(tmp_path: Path) -> Iterator[str]:
     """The URL of a new database without tables, for one test."""
-    with empty_database(tmp_path) as url:
+    with new_database(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def template_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a database with tables and without rows, to be copied."""
+    with new_database(tmp_path_factory.mktemp("template")) as url:
+        upgrade(url)
+        yield url
+
+
+@pytest.fixture
+def fresh_url(template_url: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of a new database with tables and without rows, for one test."""
+    with new_database(tmp_path, template_url) as url:
         yield url
 
 
@@ -202,7 +224,7 @@ def short_lock_timeout(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     def set_timeout(connection: Any, *_: Any) -> None:
         connection.execute("SET lock_timeout = 100" if POSTGRES else "PRAGMA busy_timeout=100")
 
-    monkeypatch.setattr("posting.db.engine.TURN_SECONDS", 0.1)
+    monkeypatch.setattr("posting.db.engine.WRITE_LOCK_SECONDS", 0.1)
     with app.app_context():
         engine = db.engine
     sa.event.listen(engine, "checkout", set_timeout)

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from playwright.sync_api import Browser, sync_playwright
 from pysqlite3 import dbapi2 as sqlite
 
-from tests.conftest import POSTGRES, empty_database, upgrade
+from tests.conftest import POSTGRES, new_database
 from tests.helpers.assertions import assert_consistent
 from tests.live.browser import People, close
 from tests.live.clients import close_clients
@@ -57,25 +57,10 @@ def free_port() -> int:
                 return port
 
 
-@contextmanager
-def fresh_database(folder: Path) -> Iterator[str]:
-    """Yield the URL of a database without rows. One of SQLite gets its tables from the server."""
-    with empty_database(folder) as url:
-        if POSTGRES:
-            upgrade(url)
-        yield url
-
-
-@pytest.fixture
-def fresh_url(tmp_path: Path) -> Iterator[str]:
-    with fresh_database(tmp_path) as url:
-        yield url
-
-
 @pytest.fixture(scope="module")
-def shared_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def shared_url(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a database for the tests of a module that do not need one of their own."""
-    with fresh_database(tmp_path_factory.mktemp("shared")) as url:
+    with new_database(tmp_path_factory.mktemp("shared"), template_url) as url:
         yield url
 
 
@@ -224,10 +209,11 @@ def stays_consistent(database: sa.Connection) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The Chromium of the system."""
-    require_programs("chromium")
+    """The Chromium of the system; its package without windows needs a third of the CPU time."""
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if not path:
+        require_programs("chromium-headless-shell")
     with sync_playwright() as playwright:
-        path = shutil.which("chromium")
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
         close(chromium)

@@ -13,7 +13,7 @@ from posting import create_app
 from posting.db.engine import db
 from posting.db.models import Image, ImageData, Post
 from posting.db.types import new_id, now
-from tests.conftest import empty_database, upgrade
+from tests.conftest import new_database
 from tests.live.clients import scaled
 from tests.live.conftest import ROOT
 
@@ -63,12 +63,11 @@ def add_large_images(url):
 
 
 @pytest.fixture
-def other_url(tmp_path):
+def other_url(template_url, tmp_path):
     """The URL of a second database, with empty tables."""
     folder = tmp_path / "other"
     folder.mkdir()
-    with empty_database(folder) as url:
-        upgrade(url)
+    with new_database(folder, template_url) as url:
         yield url
 
 

@@ -13,7 +13,6 @@ from threading import Timer
 import pytest
 import requests
 
-from tests.conftest import POSTGRES, upgrade
 from tests.live.conftest import SETTINGS, free_port
 from tests.live.sites import ROOT
 
@@ -82,12 +81,10 @@ def checkout(tmp_path):
 
 
 @pytest.fixture
-def database(checkout, empty_url):
-    """URL of an empty database, which is set in `.env`."""
-    checkout.settings(POSTING_DATABASE_URL=empty_url)
-    if POSTGRES:
-        upgrade(empty_url)
-    return empty_url
+def database(checkout, fresh_url):
+    """URL of a database, which is set in `.env`."""
+    checkout.settings(POSTING_DATABASE_URL=fresh_url)
+    return fresh_url
 
 
 @pytest.mark.parametrize("command", [SERVE, ["make", "--old-file=.venv/run", "run"]])

@@ -7,7 +7,6 @@ import sqlalchemy as sa
 
 from posting.db.engine import db
 from posting.db.migrations import database_revisions, head_revision, known_revisions
-from tests.conftest import upgrade
 from tests.helpers.archives import ARCHIVES, count_rows, export, read_archive, run, write_archive
 from tests.helpers.assertions import assert_consistent
 
@@ -20,10 +19,9 @@ def lines_of(revision):
 
 
 @pytest.fixture
-def new_app(make_app, empty_url):
+def new_app(make_app, fresh_url):
     """An app on a new database of the tested engine."""
-    upgrade(empty_url)
-    return make_app(DATABASE_URL=empty_url)
+    return make_app(DATABASE_URL=fresh_url)
 
 
 def schema_of(app):
