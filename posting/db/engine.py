@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,10 +25,12 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 READER = "posting.reader"
 PRAGMA_TRIES = 20
-TURN_SECONDS = 5  # to wait for other threads that write, as busy_timeout is for processes
-# busy_timeout comes first, so that the others wait for a lock instead of failing.
+WRITE_LOCK_SECONDS = 5
+WRITE_LOCK_PAUSE = 0.002  # seconds between two tries
+BUSY_TIMEOUT_PRAGMA = "busy_timeout=5000"  # milliseconds, for everything but the write lock
+# busy_timeout comes first, so that the other pragmas wait for a lock instead of failing.
 SQLITE_PRAGMAS = (
-    "busy_timeout=5000",
+    BUSY_TIMEOUT_PRAGMA,
     "journal_mode=WAL",
     "synchronous=FULL",
     "foreign_keys=ON",
@@ -128,7 +130,7 @@ def init_app(app: Flask) -> None:
 
 def _create_private_file(_dialect: Any, _record: Any, cargs: list[str], cparams: Any) -> None:
     """Create a new database for its owner alone; SQLite gives the files beside it the same mode."""
-    if not cparams.get("uri"):  # which may forbid to create it
+    if not cparams.get("uri"):  # which may forbid creating it
         with suppress(OSError):  # SQLite raises an error of its own
             os.close(os.open(cargs[0], os.O_CREAT, 0o600))
 
@@ -158,9 +160,25 @@ def _begin_on_sqlite(connection: sa.Connection) -> None:
         return  # an in-memory database has one connection, which nested app contexts share
     default = not (has_request_context() and request.method in SAFE_METHODS)
     writes = connection.get_execution_options().get("writes", default)
-    if writes:
-        _take_turn(connection.info)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if not writes:
+        connection.exec_driver_sql("BEGIN")
+        return
+    give_up = monotonic() + WRITE_LOCK_SECONDS
+    _take_turn(connection.info)
+    # SQLite's own wait pauses for up to 0.1 seconds between tries, so a writer could miss all gaps.
+    raw.execute("PRAGMA busy_timeout=0")
+    try:
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                break
+            except sa.exc.OperationalError as error:
+                if error_reason(error) != "database is locked" or monotonic() >= give_up:
+                    raise
+            sleep(WRITE_LOCK_PAUSE)
+    finally:
+        if not connection.invalidated:
+            raw.execute(f"PRAGMA {BUSY_TIMEOUT_PRAGMA}")
 
 
 def _share_turn(turn: Lock) -> Callable[..., None]:
@@ -173,13 +191,12 @@ def _share_turn(turn: Lock) -> Callable[..., None]:
 
 
 def _take_turn(info: dict[str, Any]) -> None:
-    """Wait until no other thread of this process writes. Error: OperationalError after 5 seconds.
+    """Wait until no other thread of this process writes, so that only one of them polls the lock.
 
-    SQLite's own wait, which remains for other processes, polls with pauses that grow, so that one
-    of several threads may starve. A turn ends when its connection returns to the pool.
+    A turn ends when its connection returns to the pool. Raise OperationalError after 5 seconds.
     """
     if (turn := info.get("turn")) and not info.get("has_turn"):
-        if not turn.acquire(timeout=TURN_SECONDS):
+        if not turn.acquire(timeout=WRITE_LOCK_SECONDS):
             locked = sqlite.OperationalError("database is locked")
             raise sa.exc.OperationalError("BEGIN IMMEDIATE", None, locked)
         info["has_turn"] = True
@@ -282,7 +299,7 @@ def is_in_transaction() -> bool:
 def fetch_all(statement: sa.Executable, **values: Any) -> Sequence[sa.Row[*tuple[Any, ...]]]:
     """Return the rows of a SELECT of columns, within the transaction if one has begun.
 
-    The ORM session is passed by: building objects takes longer than the query.
+    This bypasses the ORM session, since building objects takes longer than the query.
     """
     if is_in_transaction():
         return execute(statement, **values).all()

@@ -1,10 +1,12 @@
 """Connection settings, the locks that requests take, and the indexes that they use."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
+from pysqlite3 import dbapi2 as sqlite
 
 from posting import create_app
 from posting.auth import passwords
@@ -130,18 +132,10 @@ def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, short_lock_ti
 
 
 @pytest.fixture
-def impatient(app):
-    """The app's engine, with connections that do not wait for SQLite's lock."""
+def writing(app):
+    """The app's engine, whose transactions write."""
     with app.app_context():
-        engine = db.engine
-
-    def set_timeout(connection, *_):
-        connection.execute("PRAGMA busy_timeout=0")
-
-    sa.event.listen(engine, "checkout", set_timeout)
-    yield engine.execution_options(writes=True)
-    sa.event.remove(engine, "checkout", set_timeout)
-    engine.dispose()
+        return db.engine.execution_options(writes=True)
 
 
 def suspend_everyone(engine):
@@ -150,39 +144,71 @@ def suspend_everyone(engine):
 
 
 @on_sqlite
-def test_the_threads_of_a_process_take_turns_to_write(impatient):
-    with ThreadPoolExecutor() as pool, impatient.begin():
-        others = [pool.submit(suspend_everyone, impatient) for _ in range(3)]
+def test_the_threads_of_a_process_take_turns_to_write(writing, monkeypatch):
+    pauses = []
+    monkeypatch.setattr("posting.db.engine.sleep", pauses.append)
+    with ThreadPoolExecutor() as pool, writing.begin():
+        others = [pool.submit(suspend_everyone, writing) for _ in range(3)]
         assert wait(others, timeout=0.2).done == set()
     assert [other.result() for other in others] == [None] * 3
+    assert not pauses  # no thread has polled
 
 
 @on_sqlite
-def test_a_thread_that_waits_too_long_for_its_turn_fails(impatient, monkeypatch):
-    monkeypatch.setattr("posting.db.engine.TURN_SECONDS", 0.1)
-    with impatient.begin(), pytest.raises(sa.exc.OperationalError, match="database is locked"):
-        suspend_everyone(impatient)
-    suspend_everyone(impatient)
+def test_a_thread_that_waits_too_long_for_its_turn_fails(writing, monkeypatch):
+    monkeypatch.setattr("posting.db.engine.WRITE_LOCK_SECONDS", 0.1)
+    with writing.begin(), pytest.raises(sa.exc.OperationalError, match="database is locked"):
+        suspend_everyone(writing)
+    suspend_everyone(writing)
 
 
 @on_sqlite
 @pytest.mark.parametrize("end", ["commit", "rollback", "close", "invalidate"])
-def test_a_turn_ends_when_its_connection_is_returned(impatient, monkeypatch, end):
-    monkeypatch.setattr("posting.db.engine.TURN_SECONDS", 0)
-    connection = impatient.connect()
+def test_a_turn_ends_when_its_connection_is_returned(writing, monkeypatch, end):
+    monkeypatch.setattr("posting.db.engine.WRITE_LOCK_SECONDS", 0)
+    connection = writing.connect()
     connection.begin()
     getattr(connection, end)()
     connection.close()
-    suspend_everyone(impatient)
+    suspend_everyone(writing)
 
 
 @on_sqlite
-def test_a_connection_that_writes_twice_does_not_wait_for_itself(impatient):
-    with impatient.connect() as connection:
+def test_a_writer_tries_often_to_lock_while_another_process_writes(writing, monkeypatch):
+    pauses = []
+    with closing(sqlite.connect(writing.url.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        def pause(seconds):
+            pauses.append(seconds)
+            if len(pauses) == 100:
+                other.execute("ROLLBACK")
+
+        monkeypatch.setattr("posting.db.engine.sleep", pause)
+        suspend_everyone(writing)
+    assert len(pauses) == 100
+    assert max(pauses) < 0.01
+
+
+@on_sqlite
+def test_a_writer_that_has_waited_restores_the_timeout_of_its_connection(writing, monkeypatch):
+    monkeypatch.setattr("posting.db.engine.WRITE_LOCK_SECONDS", 0.1)
+    with closing(sqlite.connect(writing.url.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with writing.connect() as connection:
+            with pytest.raises(sa.exc.OperationalError, match="database is locked"):
+                connection.begin()
+            raw = connection.connection.driver_connection
+            assert raw.execute("PRAGMA busy_timeout").fetchone() == (5000,)
+
+
+@on_sqlite
+def test_a_connection_that_writes_twice_does_not_wait_for_itself(writing):
+    with writing.connect() as connection:
         for _ in range(2):
             with connection.begin():
                 connection.execute(sa.update(User).values(suspended_at=now()))
-    suspend_everyone(impatient)
+    suspend_everyone(writing)
 
 
 @on_sqlite
