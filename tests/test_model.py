@@ -96,7 +96,7 @@ class Post:
     exists: bool = True
 
     def delete_comment(self, comment: Comment) -> None:
-        """Make a comment a tombstone, and remove the tombstones from it upward without replies."""
+        """Make a comment a placeholder, and remove those from it upward without replies."""
         comment.content = comment.author = None
         while comment and comment.content is None and not self.has_replies(comment):
             self.comments.remove(comment)

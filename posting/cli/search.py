@@ -19,7 +19,7 @@ def search() -> None:
 @examples("flask search rebuild")
 @search.command("rebuild")
 def rebuild() -> None:
-    """Index all posts again, with the times of their last comments.
+    """Rebuild the search index, and correct the time of the last comment on each post.
 
     `flask doctor` says when this is needed. The service may run meanwhile.
     """

@@ -1,4 +1,4 @@
-"""Threads: comments, their replies and the tombstones of deleted comments with replies."""
+"""Threads: comments, their replies and the placeholders of deleted comments with replies."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -31,7 +31,7 @@ BULK = {"synchronize_session": False}
 def get_parent(parent_id: str | None, post_id: str) -> Comment | None:
     """Return the comment that a new comment replies to, if any.
 
-    Error: 422 unless it is on the same post and not deleted.
+    Raise 422 unless it is on the same post and not deleted.
     """
     if parent_id is None:
         return None
@@ -52,10 +52,10 @@ def count_comment(post_id: str, created_at: datetime) -> None:
 
 
 def delete_comments(ids: Collection[str]) -> None:
-    """Delete comments that are not tombstones, a few thousand at most, of locked posts.
+    """Delete comments that are not placeholders, a few thousand at most, of locked posts.
 
-    Comments with remaining replies become tombstones. Tombstones above the others are deleted if
-    they have no replies left.
+    Comments with remaining replies become placeholders. Placeholders above the others are deleted
+    if they have no replies left.
     """
     commented = sa.select(Comment.post_id).where(Comment.id.in_(ids)).distinct()
     posts = db.session.scalars(commented).all()
@@ -65,14 +65,14 @@ def delete_comments(ids: Collection[str]) -> None:
         _uncount(Comment.id.in_(ids)),
         sa.update(Comment).where(Comment.id.in_(remaining)).values(empty),
         sa.delete(Comment).where(Comment.id.in_(deleted)),
-        sa.delete(Comment).where(Comment.id.in_(_bare_tombstones(parents))),
-        _update_last_comment(posts),
+        sa.delete(Comment).where(Comment.id.in_(_bare_placeholders(parents))),
+        update_last_comment(posts),
     ):
         db.session.execute(statement, execution_options=BULK)
 
 
 def _split(ids: Collection[str]) -> tuple[set[str], set[str], set[str]]:
-    """Split comments into those that become tombstones and those to delete.
+    """Split comments into those that become placeholders and those to delete.
 
     Return also the parents of the latter outside of `ids`.
     """
@@ -98,28 +98,28 @@ def _uncount(condition: sa.ColumnElement[bool]) -> sa.Update:
     return sa.update(Post).where(Post.id == deleted.c.post_id).values(left)
 
 
-def _update_last_comment(posts: Collection[str]) -> sa.Update:
-    """Return an UPDATE of `last_comment_at`, which is no edit of the posts."""
+def update_last_comment(posts: Collection[str]) -> sa.Update:
+    """Return an UPDATE of the posts' `last_comment_at`, which is no edit of them."""
     found = {"last_comment_at": LAST_COMMENT_AT, "updated_at": Post.updated_at}
     return sa.update(Post).where(Post.id.in_(posts)).values(found)
 
 
-def _bare_tombstones(ids: Collection[str]) -> sa.Select[str]:
-    """Select the tombstones among `ids` and their ancestors that have no replies left.
+def _bare_placeholders(ids: Collection[str]) -> sa.Select[str]:
+    """Select the placeholders among `ids` and their ancestors that have no replies left.
 
     NOT EXISTS, because Postgres may scan the whole set for each row of a NOT IN.
     """
-    tombstones = sa.select(Comment.id, Comment.parent_id).where(Comment.content.is_(None))
-    chain = _with_tombstones_above(tombstones.where(Comment.id.in_(ids)), "chain")
+    placeholders = sa.select(Comment.id, Comment.parent_id).where(Comment.content.is_(None))
+    chain = _with_placeholders_above(placeholders.where(Comment.id.in_(ids)), "chain")
     child, in_chain = aliased(Comment), chain.alias()
     is_outside = ~sa.exists().where(in_chain.c.id == child.id)
     has_reply = sa.exists().where(child.parent_id == chain.c.id, is_outside)
     with_reply = sa.select(chain.c.id, chain.c.parent_id).where(has_reply)
-    needed = _with_tombstones_above(with_reply, "needed")
+    needed = _with_placeholders_above(with_reply, "needed")
     return sa.select(chain.c.id).where(~sa.exists().where(needed.c.id == chain.c.id))
 
 
-def _with_tombstones_above(start: sa.Select[str, str | None], name: str) -> sa.CTE:
+def _with_placeholders_above(start: sa.Select[str, str | None], name: str) -> sa.CTE:
     rows = start.cte(name, recursive=True)
     parent = aliased(Comment)
     return rows.union(

@@ -15,7 +15,7 @@ from posting.domain.threads import BULK, delete_comments
 
 COMMENTS_PER_STEP = 2000
 POSTS_PER_STEP = 100
-# Seconds between two steps. SQLite tests at least this often whether a lock is free.
+# Seconds between two steps, in which others can take SQLite's write lock.
 PAUSE = 0.1
 
 
@@ -81,7 +81,7 @@ def _delete_posts(condition: sa.ColumnElement[bool]) -> None:
 def _clear_comments(user_id: str, with_content: bool) -> bool:
     """Clear the newest comments of a user, and return whether there may be more.
 
-    Replies are newer than their parents, so this order leaves few tombstones to delete later.
+    Replies are newer than their parents, so this order leaves few placeholders to delete later.
     """
     own = sa.select(Comment.id, Comment.post_id).where(Comment.author_id == user_id)
     newest_first = own.order_by(Comment.created_at.desc(), Comment.id.desc())

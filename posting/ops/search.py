@@ -6,6 +6,7 @@ from posting.db import search
 from posting.db.engine import db, lift_time_limits
 from posting.db.models import Post
 from posting.db.queries import LAST_COMMENT_AT
+from posting.domain.threads import update_last_comment
 from posting.ops.files import command_errors
 from posting.ops.progress import progress
 
@@ -17,7 +18,6 @@ def rebuild() -> int:
 
     Raise ClickException if the database fails.
     """
-    correct = {"last_comment_at": LAST_COMMENT_AT, "updated_at": Post.updated_at}
     with command_errors("The search index cannot be rebuilt"):
         with db.engine.connect().execution_options(writes=False) as connection:
             lift_time_limits(connection)
@@ -25,12 +25,11 @@ def rebuild() -> int:
             wrong = sa.select(Post.id).where(Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT))
             ids = connection.scalars(wrong.order_by(Post.id)).all()
         for start in range(0, len(ids), BATCH):
-            condition = Post.id.in_(ids[start : start + BATCH])
+            batch = ids[start : start + BATCH]
+            locked = sa.select(Post.id).where(Post.id.in_(batch)).order_by(Post.id)
             with db.engine.begin() as connection:
-                connection.execute(
-                    sa.select(Post.id).where(condition).order_by(Post.id).with_for_update()
-                )
-                connection.execute(sa.update(Post).where(condition).values(correct))
+                connection.execute(locked.with_for_update())
+                connection.execute(update_last_comment(batch))
         with progress("Indexing posts", posts) as advance:
             for indexed in search.rebuild():
                 advance(indexed)

@@ -71,9 +71,9 @@ def test_deleting_the_last_comment_moves_its_post_back(bob, anonymous, posts, ac
 def test_deleting_an_earlier_comment_leaves_its_post(alice, bob, anonymous, posts):
     first = bob.add_comment(posts[0], "One")
     reply = alice.add_comment(posts[0], "Two", parent_id=first["id"])
-    assert bob.delete(f"/comments/{first['id']}").status_code == 204  # now a tombstone
+    assert bob.delete(f"/comments/{first['id']}").status_code == 204  # now a placeholder
     assert last_activity(anonymous, posts[0]) == reply["created_at"]
-    assert alice.delete(f"/comments/{reply['id']}").status_code == 204  # and the tombstone
+    assert alice.delete(f"/comments/{reply['id']}").status_code == 204  # and the placeholder
     assert last_activity(anonymous, posts[0]) == posts[0]["created_at"]
 
 

@@ -289,18 +289,20 @@ class TestDeletion:
         assert comments_on(anonymous, post) == []
         assert comment_count(anonymous, post) == 0
 
-    def test_a_comment_with_replies_becomes_a_tombstone(self, alice, bob, anonymous, post, comment):
+    def test_a_comment_with_replies_becomes_a_placeholder(
+        self, alice, bob, anonymous, post, comment
+    ):
         reply = bob.add_comment(post, "A reply", parent_id=comment["id"])
         etag = anonymous.get(path(comment)).headers["ETag"]
         delete(alice, comment)
 
-        tombstone = anonymous.get(path(comment), headers={"If-None-Match": etag}).json
+        placeholder = anonymous.get(path(comment), headers={"If-None-Match": etag}).json
         deleted = {"deleted": True, "content": None, "author": None}
-        assert tombstone == comment | deleted | {"updated_at": tombstone["updated_at"]}
-        assert comments_on(anonymous, post) == [tombstone, reply]
+        assert placeholder == comment | deleted | {"updated_at": placeholder["updated_at"]}
+        assert comments_on(anonymous, post) == [placeholder, reply]
         assert comment_count(anonymous, post) == 1
 
-    def test_a_tombstone_cannot_be_edited_or_deleted(self, alice, bob, moderator, post, comment):
+    def test_a_placeholder_cannot_be_edited_or_deleted(self, alice, bob, moderator, post, comment):
         bob.add_comment(post, "A reply", parent_id=comment["id"])
         delete(alice, comment)
         for client in (alice, bob, moderator):
@@ -308,7 +310,9 @@ class TestDeletion:
             assert_problem(client.delete(path(comment)), 404)
         assert comment_count(alice, post) == 1
 
-    def test_a_tombstone_is_removed_with_its_last_reply(self, alice, bob, anonymous, post, comment):
+    def test_a_placeholder_is_removed_with_its_last_reply(
+        self, alice, bob, anonymous, post, comment
+    ):
         replies = [bob.add_comment(post, "Reply", parent_id=comment["id"]) for _ in range(2)]
         delete(alice, comment)
         delete(bob, replies[0])
@@ -318,7 +322,7 @@ class TestDeletion:
         assert comments_on(anonymous, post) == []
 
     @pytest.mark.parametrize("deepest_first", [True, False])
-    def test_a_chain_of_tombstones_is_removed_with_its_last_reply(
+    def test_a_chain_of_placeholders_is_removed_with_its_last_reply(
         self, alice, bob, post, comment, deepest_first
     ):
         chain = [comment]
@@ -336,7 +340,7 @@ class TestDeletion:
         delete(bob, other)
         assert comments_on(alice, post) == []
 
-    def test_tombstones_above_an_undeleted_comment_are_kept(
+    def test_placeholders_above_an_undeleted_comment_are_kept(
         self, alice, bob, anonymous, post, comment
     ):
         kept = bob.add_comment(post, "Kept", parent_id=comment["id"])
@@ -396,7 +400,7 @@ class TestAccountDeletion:
             assert new == old | ({"author": None} if own else {})
         assert comment_count(anonymous, thread) == 7
 
-    def test_comments_are_deleted_on_request_and_become_tombstones_if_replied_to(
+    def test_comments_are_deleted_on_request_and_become_placeholders_if_replied_to(
         self, alice, anonymous, thread
     ):
         self.delete_account(alice, "delete")
@@ -409,7 +413,7 @@ class TestAccountDeletion:
         assert_problem(anonymous.get(list_path(thread)), 404)
 
     @pytest.mark.parametrize(("content", "remaining"), [("keep", 3), ("delete", 0)])
-    def test_tombstones_are_kept_or_removed_with_the_replies_below_them(
+    def test_placeholders_are_kept_or_removed_with_the_replies_below_them(
         self, alice, bob, content, remaining
     ):
         post = bob.create_post("Bob's")

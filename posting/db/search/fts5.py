@@ -19,6 +19,8 @@ ID_BITS = 15
 ROWIDS_PER_POSITION = 8  # for posts of one millisecond whose ids begin alike
 
 CLEAR = "INSERT INTO post_search (post_search) VALUES ('delete-all')"
+# Otherwise later writes would merge what many inserts left, and hold the write lock for seconds.
+OPTIMIZE = "INSERT INTO post_search (post_search) VALUES ('optimize')"
 INSERT = sa.text("""
     INSERT INTO post_search (rowid, title, content, author, post_id, version)
     VALUES (:rowid, :title, :content, :author, :id, :version)""")
@@ -30,7 +32,8 @@ FIND = sa.text("""
 
 
 def add(connection: sa.Connection, posts: Sequence[Mapping[Any, Any]]) -> None:
-    for post in posts:
+    # In the order of rowids: FTS5 writes a segment before each rowid below the last one.
+    for post in sorted(posts, key=lambda post: (post["created_at"], post["id"])):
         values = {
             "id": post["id"],
             "version": post["version"],
@@ -38,7 +41,7 @@ def add(connection: sa.Connection, posts: Sequence[Mapping[Any, Any]]) -> None:
             "title": " ".join(split_words(post["title"])),
             "content": " ".join(split_words(post["content"])),
         }
-        first = _rowid((post["created_at"], post["id"]))
+        first = first_rowid((post["created_at"], post["id"]))
         for rowid in range(first, first + ROWIDS_PER_POSITION):
             with suppress(sa.exc.IntegrityError):  # another post has it
                 connection.execute(INSERT, values | {"rowid": rowid})
@@ -49,7 +52,7 @@ def add(connection: sa.Connection, posts: Sequence[Mapping[Any, Any]]) -> None:
 
 def remove(connection: sa.Connection, positions: Sequence[Position]) -> None:
     for position in positions:
-        first = _rowid(position)
+        first = first_rowid(position)
         values = {"first": first, "end": first + ROWIDS_PER_POSITION, "id": position[1]}
         connection.execute(DELETE, values)
 
@@ -62,7 +65,7 @@ def searches(
     match = f"{{title content}} : ({' AND '.join(phrases)})"
     if author:
         match += f' AND author : "{author}"'
-    before = _rowid(after) if after else MAX_ROWID
+    before = first_rowid(after) if after else MAX_ROWID
     yield FIND, {"match": match, "before": before, "limit": limit}
 
 
@@ -71,7 +74,8 @@ def position(row: sa.Row[Any]) -> Position:
     return from_milliseconds(row.rowid >> ID_BITS), row.post_id
 
 
-def _rowid(position: Position) -> int:
+def first_rowid(position: Position) -> int:
+    """Return the first of the rowids that the post at a position may have."""
     created_at, id = position
     a, b, c = (ID_CHARACTERS.index(character) for character in id[:3])
     return to_milliseconds(created_at) << ID_BITS | a << 9 | b << 3 | c >> 3

@@ -57,7 +57,7 @@ def reencode(data: bytes, *, max_bytes: int) -> ReencodedImage:
 
     Call this outside a transaction: 25 megapixels take seconds.
 
-    Raises ImageError or BusyError.
+    Raise ImageError or BusyError.
     """
     with _acquired(_queue, timeout=0), _acquired(_decoder, timeout=MAX_WAIT_SECONDS):
         status, output, errors = _run_codec(data, max_bytes)

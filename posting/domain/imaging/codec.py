@@ -107,7 +107,7 @@ def reencode(data: bytes, *, max_bytes: int) -> tuple[dict[str, Any], bytes]:
     The format stays the same and metadata is removed. A still image is turned upright and converted
     to sRGB.
 
-    Raises ImageError.
+    Raise ImageError.
     """
     for signature, limits in MAX_SEGMENTS.items():
         if data.startswith(signature) and any(data.count(part) > n for part, n in limits.items()):
