@@ -10,7 +10,7 @@ from werkzeug.exceptions import NotFound
 
 from posting.auth import sessions, tokens
 from posting.config import is_https
-from posting.db.engine import SAFE_METHODS, begin, db
+from posting.db.engine import SAFE_METHODS, begin, db, execute
 from posting.db.models import MODERATOR, Session, Token, User
 from posting.http.endpoint import Access
 from posting.http.errors import NotSignedIn, respond
@@ -75,6 +75,14 @@ SESSION_REQUIRED = Access(
 # The view ends the session that was sent, if there is one.
 SESSION_OPTIONAL = Access(lambda: None, security=[{"session": []}, {}])
 
+_ACCOUNT = sa.select(User.id).where(User.id == sa.bindparam("id"), User.suspended_at.is_(None))
+_LOCKS = {  # by whether they are exclusive
+    exclusively: _ACCOUNT.with_for_update(read=not exclusively, key_share=True)
+    for exclusively in (False, True)
+}
+_SESSION = sa.select(Session.id).where(Session.id == sa.bindparam("id"))
+_TOKEN = sa.select(Token.id).where(Token.id == sa.bindparam("id"))
+
 
 def init_app(app: Flask) -> None:
     """Name the session cookie, and let Flask-Login load the user from it.
@@ -95,7 +103,7 @@ def init_app(app: Flask) -> None:
 
 
 def get_own_account() -> User:
-    """Return the current user's account, outside of a transaction. Error: 401 if it is gone."""
+    """Return the current user's account, outside of a transaction. Raise 401 if it is gone."""
     begin(writes=False)
     user = db.session.get(User, current_user.id)
     db.session.commit()
@@ -109,17 +117,16 @@ def lock_current_user(*, exclusively: bool = False) -> None:
 
     Several requests may have the lock at once, unless one locks exclusively.
 
-    Error: 401 if the account, the session or the token has ended since the request began.
+    Raise 401 if the account, the session or the token has ended since the request began.
     """
-    account = sa.select(User.id).where(User.id == current_user.id, User.suspended_at.is_(None))
-    lock = account.with_for_update(read=not exclusively, key_share=True)
+    account = execute(_LOCKS[exclusively], id=current_user.id)
     # A statement of its own, because that of the lock sees other tables as before it waited.
     access = (
-        sa.select(Token.id).where(Token.id == current_user.token_id)
+        execute(_TOKEN, id=current_user.token_id)
         if current_user.token_id
-        else sa.select(Session.id).where(Session.id == current_user.session_id)
+        else execute(_SESSION, id=current_user.session_id)
     )
-    if db.session.scalar(lock) is None or db.session.scalar(access) is None:
+    if not account.all() or not access.all():
         raise _not_signed_in()
 
 
@@ -152,4 +159,8 @@ def _respond_to_broken_reference(error: sa.exc.IntegrityError) -> Response:
         raise error
     db.session.rollback()
     account = db.session.get(User, current_user.id, populate_existing=True)
-    return respond(NotFound("It refers to something gone.") if account else _not_signed_in())
+    return respond(
+        NotFound("The request refers to something that no longer exists.")
+        if account
+        else _not_signed_in()
+    )

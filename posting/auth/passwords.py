@@ -30,7 +30,7 @@ def verify_password(user: User | None, username: str, password: str) -> bool:
     """Return whether `password` is the password of `user`, the account named `username`.
 
     This takes the same time whether there is such an account or not. It is counted by client, and
-    by client and account; `rate_limits.refund` takes that back. Error: 429 after too many.
+    by client and account; `rate_limits.refund` takes that back. Raise 429 after too many.
     """
     account = user.id if user else username.lower()
     hits = hit((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
@@ -53,7 +53,7 @@ def rehash_if_needed(user: User, password: str) -> str:
 def lock_account(user: User) -> User:
     """Lock an account's row and return it as it is now.
 
-    Error: 401 if the account is gone, or its password is no longer the one that was verified.
+    Raise 401 if the account is gone, or its password is no longer the one that was verified.
     """
     verified = user.password_hash
     locked = db.session.get(User, user.id, with_for_update=True, populate_existing=True)

@@ -53,7 +53,7 @@ def find_current_session() -> sa.Row[Any] | None:
     token, time = _sent_token(), now()
     if not token:
         return None
-    row = fetch_one(_BY_TOKEN, token_hash=digest(token), **_oldest_valid(time))
+    row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), **_oldest_valid(time))
     if row and time - row.last_seen_at > LAST_SEEN_PRECISION:
         touch(sa.update(Session).where(Session.id == row.session_id).values(last_seen_at=time))
     return row
@@ -84,7 +84,7 @@ def open_session(user: User) -> str:
     """
     end_current_session()
     token = secrets.token_urlsafe(32)
-    session = Session(user_id=user.id, token_hash=digest(token), user_agent=_user_agent())
+    session = Session(user_id=user.id, token_hash=hash_token(token), user_agent=_user_agent())
     db.session.add(session)
     db.session.flush()
     # Sessions from the future come last: the clock was set back after they began.
@@ -104,7 +104,7 @@ def end_current_session() -> str | None:
     token = _sent_token()
     if not token:
         return None
-    current = sa.delete(Session).where(Session.token_hash == digest(token))
+    current = sa.delete(Session).where(Session.token_hash == hash_token(token))
     return db.session.scalar(current.returning(Session.user_id))
 
 
@@ -140,8 +140,8 @@ def _sent_token() -> str | None:
     return request.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
 
 
-def digest(token: str) -> str:
-    """Return the SHA-256 of a token, which is stored in its stead."""
+def hash_token(token: str) -> str:
+    """Return the SHA-256 of a token, which is stored instead of it."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 

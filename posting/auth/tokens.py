@@ -10,11 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.exceptions import Conflict, Forbidden
 
-from posting.auth.sessions import LAST_SEEN_PRECISION, digest, end_sessions, touch
+from posting.auth.sessions import LAST_SEEN_PRECISION, end_sessions, hash_token, touch
 from posting.db.engine import db, fetch_all, fetch_one, insert
 from posting.db.models import TOKENS_PER_USER, Token, User
 from posting.db.purge import purge_expired
-from posting.db.queries import columns, to_plain
+from posting.db.queries import columns, to_item
 from posting.db.types import now, truncate_to_milliseconds
 from posting.http.errors import InvalidInput, NotSignedIn
 from posting.schemas.messages import Message
@@ -73,7 +73,7 @@ class TooManyTokens(Conflict):
 def find_token(token: str) -> sa.Row[Any] | None:
     """Return a valid token with its user."""
     time = now()
-    row = fetch_one(_BY_TOKEN, token_hash=digest(token), time=time)
+    row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), time=time)
     if row and (row.last_used_at is None or time - row.last_used_at > LAST_SEEN_PRECISION):
         touch(sa.update(Token).where(Token.id == row.token_id).values(last_used_at=time))
     return row
@@ -89,7 +89,7 @@ def create_token(
 ) -> dict[str, Any]:
     """Create a token for a user who is locked, and return it as it is sent, with its secret.
 
-    Errors: 422 for a time that is not within the next year, 409 if the user has too many.
+    Raise 422 for a time that is not within the next year, 409 if the user has too many.
     """
     time = now()
     latest = time + MAX_LIFETIME
@@ -103,14 +103,14 @@ def create_token(
     row = insert(
         Token,
         user_id=user_id,
-        token_hash=digest(secret),
+        token_hash=hash_token(secret),
         name=name,
         scope=scope,
         created_at=time,
         expires_at=truncate_to_milliseconds(expires_at),
     )
     purge_expired(Token)
-    return to_plain(row, Token.PUBLIC) | {"token": secret}
+    return to_item(row, Token.PUBLIC) | {"token": secret}
 
 
 def delete_token(user_id: str, id: str) -> bool:

@@ -26,12 +26,12 @@ comments = Blueprint("comments", __name__, description="Comments on posts, and r
 
 class CommentEditForbidden(Forbidden):
     error_code = "not_author"
-    description = "Only its author may edit a comment."
+    description = "Only the author of a comment may edit it."
 
 
 class CommentDeletionForbidden(Forbidden):
     error_code = "not_author"
-    description = "Only its author or a moderator may delete a comment."
+    description = "Only the author of a comment or a moderator may delete it."
 
 
 @comments.get(
@@ -94,7 +94,7 @@ def create_comment(id: str, body: dict[str, Any]) -> Reply:
     created_at = threads.timestamp_after(parent)
     row = insert(Comment, post_id=id, author_id=current_user.id, created_at=created_at, **body)
     threads.count_comment(id, created_at)
-    comment = queries.to_plain(row, Comment.PUBLIC)
+    comment = queries.to_item(row, Comment.PUBLIC)
     comment |= {"author": current_user.as_author(), "deleted": False}
     headers = etag_header(row["version"])
     headers["Location"] = external_url("comments.get_comment", id=row["id"])

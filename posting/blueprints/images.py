@@ -42,17 +42,17 @@ IMAGE_POLICY = {
 
 class ImageUploadForbidden(Forbidden):
     error_code = "not_author"
-    description = "Only its author may add images to a post."
+    description = "Only the author of a post may add images to it."
 
 
 class ImageEditForbidden(Forbidden):
     error_code = "not_author"
-    description = "Only the author of its post may edit an image."
+    description = "Only the author of the post may edit its images."
 
 
 class ImageDeletionForbidden(Forbidden):
     error_code = "not_author"
-    description = "Only the author of its post or a moderator may delete an image."
+    description = "Only the author of the post or a moderator may delete its images."
 
 
 class ImagesBusy(ServiceUnavailable):
@@ -99,7 +99,7 @@ def create_image(id: str, form: dict[str, Any]) -> Reply:
         alt=form.get("alt"),
     )
     db.session.execute(sa.insert(ImageData).values(image_id=row["id"], data=data.data))
-    image = with_url("images.get_image", queries.to_plain(row, Image.PUBLIC))
+    image = with_url("images.get_image", queries.to_item(row, Image.PUBLIC))
     headers = {"Location": image["url"]}
     idempotency.save(image, headers)
     db.session.commit()
@@ -159,7 +159,7 @@ def delete_image(id: str) -> Reply:
 
 
 def _lock_post_with_space(id: str) -> None:
-    """Lock the current user's post if it can get another image. Errors: 401, 403, 404, 422."""
+    """Lock the current user's post if it can get another image. Raise 401, 403, 404 or 422."""
     lock_current_user()
     if not get_post_for_update(id).is_editable_by(current_user):
         raise ImageUploadForbidden

@@ -35,12 +35,12 @@ posts = Blueprint("posts", __name__, description="Texts of the community")
 
 class PostEditForbidden(Forbidden):
     error_code = "not_author"
-    description = "Only its author may edit a post."
+    description = "Only the author of a post may edit it."
 
 
 class PostDeletionForbidden(Forbidden):
     error_code = "not_author"
-    description = "Only its author or a moderator may delete a post."
+    description = "Only the author of a post or a moderator may delete it."
 
 
 @posts.get(
@@ -88,7 +88,7 @@ def create_post(body: dict[str, Any]) -> Reply:
     row = insert(Post, author_id=current_user.id, **body)
     search.index_posts([row])
     row["last_activity_at"] = row["created_at"]
-    post = queries.to_plain(row, Post.DETAIL) | {"author": current_user.as_author(), "images": []}
+    post = queries.to_item(row, Post.DETAIL) | {"author": current_user.as_author(), "images": []}
     headers = etag_header(row["version"])
     headers["Location"] = external_url("posts.get_post", id=row["id"])
     idempotency.save(post, headers)

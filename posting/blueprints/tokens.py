@@ -32,7 +32,7 @@ def list_tokens() -> Reply:
     errors=[access_tokens.TooManyTokens],
 )
 def create_token(body: dict[str, Any]) -> Reply:
-    """Create a token. It is in this response only."""
+    """Create a token. Only this response contains it."""
     lock_current_user(exclusively=True)
     token = access_tokens.create_token(current_user.id, **body)
     db.session.commit()
@@ -42,7 +42,7 @@ def create_token(body: dict[str, Any]) -> Reply:
 
 @tokens.delete("/tokens/<nanoid:id>", access=SESSION_REQUIRED, status=204, errors=[NoSuchToken])
 def delete_token(id: str) -> Reply:
-    """Delete one of your tokens, which ends it."""
+    """Delete one of your tokens."""
     if not access_tokens.delete_token(current_user.id, id):
         raise NoSuchToken
     db.session.commit()

@@ -27,7 +27,7 @@ users = Blueprint("users", __name__, description="Accounts of members")
 
 class AccountForbidden(Forbidden):
     error_code = "not_owner"
-    description = "Only its owner may do this to an account."
+    description = "Only the owner of an account may do this."
 
 
 @users.get("/users/me", access=SIGNED_IN, returns=schemas.User())

@@ -3,9 +3,8 @@
 All code takes locks in one order, so that no two requests wait for each other: rate-limit windows,
 the current user's account, posts by id, idempotency keys, and last what `posting.db.purge` deletes.
 Only sign-in locks its windows after the account. Transactions that hold these windows wait for no
-other lock, so that is safe.
-Comments and images are changed only by the holder of their post's lock. On SQLite a writing
-transaction excludes all others, and `FOR UPDATE` does nothing.
+other lock, so that is safe. Comments and images are changed only by the holder of their post's
+lock. On SQLite a writing transaction excludes all others, and `FOR UPDATE` does nothing.
 """
 
 from typing import TypeVar
@@ -20,7 +19,7 @@ Child = TypeVar("Child", Comment, Image)
 
 
 def get_post_for_update(id: str) -> Post:
-    """Lock a post and return it. Error: NoSuchPost."""
+    """Lock a post and return it. Raise NoSuchPost."""
     post = db.session.get(Post, id, with_for_update=True)
     if post is None:
         raise NoSuchPost
@@ -28,7 +27,7 @@ def get_post_for_update(id: str) -> Post:
 
 
 def get_comment_for_update(id: str) -> Comment:
-    """Lock the post of a comment and return the comment. Error: NoSuchComment, also if deleted."""
+    """Lock the post of a comment and return the comment. Raise NoSuchComment, also if deleted."""
     comment = _get_after_locking_post(Comment, id)
     if comment is None or comment.deleted:
         raise NoSuchComment
@@ -36,7 +35,7 @@ def get_comment_for_update(id: str) -> Comment:
 
 
 def get_image_for_update(id: str) -> Image:
-    """Lock the post of an image and return the image. Error: NoSuchImage."""
+    """Lock the post of an image and return the image. Raise NoSuchImage."""
     image = _get_after_locking_post(Image, id)
     if image is None:
         raise NoSuchImage

@@ -165,7 +165,7 @@ class Post(Base):
 class Comment(Base):
     """A comment on a post, or a reply to another comment on it.
 
-    A comment without content is a tombstone: deleted, but kept as the parent of its replies. A
+    A comment without content is a placeholder: deleted, but kept as the parent of its replies. A
     reply's `created_at` is always later than its parent's.
     """
 

@@ -59,7 +59,7 @@ COMMENTS = sa.select(*columns(Comment, Comment.PUBLIC), *AUTHOR).outerjoin(
 )
 COMMENTS_ON_POST = COMMENTS.where(Comment.post_id == sa.bindparam("post"))
 COMMENTS_OF_AUTHOR = COMMENTS.where(Comment.author_id == sa.bindparam("author"))
-# The time of the last comment on a post. It is no tombstone: those have replies, which are newer.
+# The time of the last comment on a post. It is no placeholder: those have replies, which are newer.
 LAST_COMMENT_AT = (
     sa.select(sa.func.max(Comment.created_at)).where(Comment.post_id == Post.id).scalar_subquery()
 )
@@ -93,11 +93,11 @@ def to_items(rows: Sequence[sa.Row[Any]]) -> list[Item]:
 
 
 def to_user(user: User) -> Item:
-    return to_plain({name: getattr(user, name) for name in User.PUBLIC}, User.PUBLIC)
+    return to_item({name: getattr(user, name) for name in User.PUBLIC}, User.PUBLIC)
 
 
-def to_plain(values: Mapping[str, Any], names: tuple[str, ...]) -> Item:
-    """Return the columns of a row that has just been inserted as they are sent."""
+def to_item(values: Mapping[str, Any], names: tuple[str, ...]) -> Item:
+    """Return the columns of a row as they are sent."""
     item = {"author" if name == "author_id" else name: values.get(name) for name in names}
     for name, value in item.items():
         if isinstance(value, datetime):
@@ -106,7 +106,7 @@ def to_plain(values: Mapping[str, Any], names: tuple[str, ...]) -> Item:
 
 
 def get_post(id: str) -> Item:
-    """Return a post with `version` and `has_images`. Error: NoSuchPost."""
+    """Return a post with `version` and `has_images`. Raise NoSuchPost."""
     row = fetch_one(POST, id=id)
     if row is None:
         raise NoSuchPost
@@ -123,7 +123,7 @@ def user_exists(id: str) -> bool:
 
 
 def get_comment(id: str) -> Item:
-    """Return a comment with `version`. Error: NoSuchComment."""
+    """Return a comment with `version`. Raise NoSuchComment."""
     row = fetch_one(COMMENT, id=id)
     if row is None:
         raise NoSuchComment
@@ -132,7 +132,7 @@ def get_comment(id: str) -> Item:
 
 
 def get_image(id: str) -> Item:
-    """Return an image without its bytes. Error: NoSuchImage."""
+    """Return an image without its bytes. Raise NoSuchImage."""
     row = fetch_one(IMAGE, id=id)
     if row is None:
         raise NoSuchImage

@@ -35,7 +35,7 @@ def to_milliseconds(timestamp: datetime) -> int:
 
 
 def from_milliseconds(milliseconds: int) -> datetime:
-    """Return a timestamp. Error: OverflowError if it is not in the years 1 to 9999."""
+    """Return a timestamp. Raise OverflowError if it is not in the years 1 to 9999."""
     return EPOCH + milliseconds * MILLISECOND
 
 
