@@ -76,7 +76,7 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     `overrides` contains settings without their prefix, such as `{"DATABASE_URL": "sqlite://"}`, and
     configuration keys of Flask, such as `{"TESTING": True}`. They win over the environment.
 
-    Error: StartError says what is wrong and what to do next.
+    Raise StartError, which says what is wrong and what to do next.
     """
     overrides = overrides or {}
     app = Service("posting", instance_path=config.instance_path(overrides), static_folder=None)

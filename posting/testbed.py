@@ -57,7 +57,7 @@ class _Handler(WSGIRequestHandler):
 def running_app(database_url: str, settings: Mapping[str, Any]) -> Iterator[Flask]:
     """Yield an app for tests, with an up-to-date database schema.
 
-    Raises StartError if the database is not available or its name does not contain "test".
+    Raise StartError if the database is not available or its name does not contain "test".
     """
     with click.Context(click.Command("db")):  # as in `flask db`, do not check the schema yet
         app = create_app(DEFAULTS | {"DATABASE_URL": database_url} | dict(settings))
@@ -87,7 +87,7 @@ def delete_all_rows(app: Flask) -> None:
 def sign_in(app: Flask, username: str, **profile: Any) -> Client:
     """Return a client that is signed in, after creating the account if there is none.
 
-    Raises ValueError if the name or the profile is not valid.
+    Raise ValueError if the name or the profile is not valid.
     """
     client = cast(Client, app.test_client())
     credentials = {"username": username, "password": PASSWORD}

@@ -44,7 +44,7 @@ def demote(name: str) -> None:
 @users.command("suspend")
 @click.argument("name")
 def suspend(name: str) -> None:
-    """Sign NAME out everywhere and block new sign-ins."""
+    """End all sessions and tokens of NAME, and prevent new sign-ins."""
     user = _get_user(name)
     user.suspended_at = now()
     tokens.revoke_access(user)
@@ -71,7 +71,7 @@ def restore(name: str) -> None:
 @users.command("reset-password")
 @click.argument("name")
 def reset_password(name: str) -> None:
-    """Set a new password for NAME and sign NAME out everywhere.
+    """Set a new password for NAME, and end all sessions and tokens.
 
     The command prompts for the password, or reads the first line of standard input.
     """

@@ -72,7 +72,7 @@ class Endpoint:
     The view is called with the path's values and, if declared, `body`, `form`, `query` (as loaded
     by their schemas) and `if_match` (the header or None). It commits what it writes.
 
-    Error: TypeError if the view's parameters are not those.
+    Raise TypeError if the view's parameters are not those.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Endpoint:
     def _read_inputs(self, path: Mapping[str, str], key: str | None) -> dict[str, Any]:
         """Return the inputs that the view declares.
 
-        Errors: 413, 415 and 400 for the body, then one 422 that lists everything invalid.
+        Raise 413, 415 and 400 for the body, then one 422 that lists everything invalid.
         """
         errors: Errors = []
         if not self.query and self.documented and request.query_string:
@@ -228,7 +228,7 @@ class Blueprint(flask.Blueprint):
         methods: Iterable[str] = ("GET",),
         **declarations: Any,
     ) -> None:
-        """Register a view as an `Endpoint`. Error: TypeError for incomplete declarations."""
+        """Register a view as an `Endpoint`. Raise TypeError for incomplete declarations."""
         [method] = methods
         name = endpoint or view_func.__name__
         if "access" not in declarations:

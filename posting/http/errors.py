@@ -124,7 +124,7 @@ class InvalidInput(UnprocessableEntity):
     """Well-formed input that breaks rules, each of them listed in `errors`."""
 
     error_code = "invalid_input"
-    description = "The input is not valid; errors says what and where."
+    description = "The input is not valid; see errors."
 
     def __init__(self, errors: Errors) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ def parameter_errors(messages: Mapping[str, Any]) -> Iterable[dict[str, str]]:
         yield from (input_error(message, parameter=name) for message in texts)
 
 
-def describe(error: HTTPException, status: int, request_id: str) -> dict[str, Any]:
+def problem_details(error: HTTPException, status: int, request_id: str) -> dict[str, Any]:
     """Return the problem details of an error."""
     detail = error.description or ""
     default = default_exceptions.get(status)
@@ -199,7 +199,7 @@ def respond(error: HTTPException) -> Response:
         return current_app.make_response(error.get_response())
     if event := AUDITED.get(error.code):
         audit.log(event)
-    problem = describe(error, error.code, g.request_id)
+    problem = problem_details(error, error.code, g.request_id)
     response = _page(problem) or _json(problem)
     response.headers.extend(
         (name, value) for name, value in error.get_headers() if name != "Content-Type"

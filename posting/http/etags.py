@@ -13,6 +13,7 @@ from werkzeug.exceptions import PreconditionFailed
 CONTENT_HEADERS = ("Content-Type", "Content-Length")
 # Proxies that compress a response change its ETag: W/"1-ab", "1-ab:gzip", "1-ab-gzip".
 ETAG = re.compile(r'(?:W/)?"([^"]*?)(?:[:;-](?:gzip|br|zstd|deflate))?"')
+IMMUTABLE = "public, max-age=31536000, immutable"  # for a year
 
 
 class ChangedSince(PreconditionFailed):
@@ -22,7 +23,7 @@ class ChangedSince(PreconditionFailed):
 
 def immutable_headers(etag: str) -> dict[str, str]:
     """Return the headers of a response that never changes."""
-    return {"ETag": f'"{etag}"', "Cache-Control": "public, max-age=31536000, immutable"}
+    return {"ETag": f'"{etag}"', "Cache-Control": IMMUTABLE}
 
 
 def etag_header(version: int) -> dict[str, str]:

@@ -49,7 +49,7 @@ def respond_once(
 ) -> Response:
     """Return the response stored under a key, or else that of `call`, which must call `save`.
 
-    Errors: 422 if the key was sent with another request, 409 if that request is still under way.
+    Raise 422 if the key was sent with another request, 409 if that request is still under way.
     """
     described = [request.endpoint, path, list(inputs)]
     fingerprint = _digest(json.dumps(described, sort_keys=True, default=_digest).encode())

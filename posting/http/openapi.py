@@ -33,17 +33,18 @@ from posting.schemas.messages import MALFORMED_ID, UNKNOWN
 
 EXTENSION = "posting.openapi"
 DESCRIPTION = """\
-Accounts, posts, comments and images of a community, as JSON with cookie sessions.
+Accounts, posts, comments and images of a community, as JSON. Clients sign in with a session cookie
+or send a personal access token.
 
-* Errors are `application/problem+json` (RFC 9457). A write that a page of another site sends
-  is 403. When several things are wrong, the response is the first of 401, 429, 413, 415, 400, 422,
-  404, 403, 412 and 409. 422 lists everything that is not valid.
+* Errors are `application/problem+json` (RFC 9457). If several apply, the response is the first of:
+  403 for another site or a closed sign-up, 401, 403 for a token, 413, 415, 400, 422, 429, 404, 403,
+  412, 409. 422 lists everything that is not valid.
 * Lists are arrays. The URL of the next page is in `Link: <…>; rel="next"` (RFC 8288), which is
   absent on the last page.
-* Every GET sends an `ETag` and honours `If-None-Match`. `If-Match` protects an edit against
+* Every GET sends an `ETag` and honors `If-None-Match`. `If-Match` protects an edit against
   overwriting another one.
-* A request that creates something can be repeated with the same `Idempotency-Key`, and creates it
-  once.
+* A request that creates a post, comment or image can be repeated with the same `Idempotency-Key`,
+  and creates it once.
 * Timestamps are RFC 3339 in UTC with milliseconds.
 """
 EXAMPLE_REQUEST_ID = "8kQ0nTz3HsbXa1"
@@ -250,7 +251,7 @@ def _error_responses(
         error = each() if isinstance(each, type) else each(settings)
         if error is None or error.code is None or str(error.code) in responses:
             continue
-        example = errors.describe(error, error.code, EXAMPLE_REQUEST_ID)
+        example = errors.problem_details(error, error.code, EXAMPLE_REQUEST_ID)
         headers = [*EVERY_RESPONSE, *ERROR_HEADERS.get(error.code, ())]
         response = {
             "description": errors.title(error.code),

@@ -59,7 +59,7 @@ def paginate(
     `statement` is built once and takes its parameters from the query. An index must cover its
     columns `time` and `id`, which are the order. With `max_length`, the page ends early if its
     `content` has more characters. With `find`, the list has only what it finds: it takes the
-    position after which the page begins and a limit, and returns positions. Error: 422 for a cursor
+    position after which the page begins and a limit, and returns positions. Raise 422 for a cursor
     of another list.
     """
     limit, values = query["limit"], {**query, "limit": query["limit"] + 1}

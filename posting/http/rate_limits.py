@@ -78,8 +78,8 @@ class Window:
         return max(0, math.ceil((self.ends_at - self.time).total_seconds()))
 
     @property
-    def has_begun(self) -> bool:
-        """Return whether the window begins with its last hit."""
+    def is_new(self) -> bool:
+        """Return whether the last hit began the window."""
         return self.ends_at == self.time + self.rate.window
 
     def announce(self) -> None:
@@ -92,7 +92,7 @@ class Window:
 
 
 def hit(*limits_and_subjects: tuple[Limit, str]) -> list[Window]:
-    """Count a hit for each limit and subject within the transaction. Error: 429."""
+    """Count a hit for each limit and subject within the transaction. Raise 429 if too many."""
     counted: list[Window] = []
     for limit, subject in limits_and_subjects:
         new = _new_window(limit, subject)
@@ -117,7 +117,7 @@ def announce(windows: list[Window]) -> None:
 
 def commit_and_announce(windows: list[Window]) -> None:
     """Commit hits and add them to the response's headers; purge ended windows when one begins."""
-    if any(window.has_begun for window in windows):
+    if any(window.is_new for window in windows):
         purge_expired(RateWindow)
     db.session.commit()
     announce(windows)

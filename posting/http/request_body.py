@@ -28,7 +28,7 @@ MAX_PART_NAME = 100
 MAX_PART_HEADER = 8192  # bytes; the decoder searches a longer one again for each chunk
 MAX_BOUNDARY = 100  # RFC 2046, section 5.1.1, says 70, but some test clients generate 72
 CHUNK = 2**16
-TOO_DEEP = f"The body is nested more than {MAX_DEPTH} deep."
+TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 
 
 def read_json() -> Any:

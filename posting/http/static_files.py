@@ -5,6 +5,8 @@ from pathlib import Path
 
 from flask import Response, request, send_from_directory
 
+from posting.http.etags import IMMUTABLE
+
 FOLDER = Path(__file__).parent.parent / "static"
 FINGERPRINTS = {
     file.name: hashlib.sha256(file.read_bytes()).hexdigest()[:12] for file in FOLDER.iterdir()
@@ -17,8 +19,11 @@ def static_url(filename: str) -> str:
 
 
 def send_static_file(filename: str) -> Response:
-    """Return a static file, which never changes if the URL names its content. Error: 404."""
+    """Return a static file, which never changes if the URL names its content.
+
+    Raise 404 if there is none.
+    """
     response = send_from_directory(FOLDER, filename)
     if filename in FINGERPRINTS and request.args.get("v") == FINGERPRINTS[filename]:
-        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        response.headers["Cache-Control"] = IMMUTABLE
     return response

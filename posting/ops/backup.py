@@ -25,7 +25,7 @@ from posting.ops.files import atomic_write, command_errors
 SIDECARS = ("-wal", "-shm", "-journal")
 # SQLite locks these bytes of a database file: https://www.sqlite.org/fileformat.html
 LOCK_START, LOCK_LENGTH = 2**30, 512
-NOT_EMPTY = "The database is not empty. To keep its content beside it and go on, add --force."
+NOT_EMPTY = "The database is not empty. Add --force to replace its content and keep a copy of it."
 
 
 def back_up(file: Path, *, force: bool) -> None:

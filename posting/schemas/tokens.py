@@ -35,7 +35,7 @@ class TokenInput(Input):
     )
     expires_at = TimestampInput(
         metadata=described(
-            "2027-11-21T09:30:00.125Z", "Within 366 days; the last of them by default."
+            "2027-11-21T09:30:00.125Z", "At most 366 days from now, which is the default."
         )
     )
 

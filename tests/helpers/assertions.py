@@ -79,7 +79,7 @@ CONSISTENCY_RULES = {
     "a reply is on the post of its parent, and created later": """
         SELECT r.id FROM comments r JOIN comments p ON p.id = r.parent_id
         WHERE r.post_id <> p.post_id OR r.created_at <= p.created_at""",
-    "a tombstone has replies and no author": """
+    "a placeholder has replies and no author": """
         SELECT id FROM comments c WHERE content IS NULL AND (author_id IS NOT NULL
         OR NOT EXISTS (SELECT 1 FROM comments r WHERE r.parent_id = c.id))""",
     "a comment is on a post": """

@@ -90,7 +90,7 @@ def check_connections(connection: sa.Connection) -> Finding:
     total, reserved = (int(_setting(connection, name)) for name in names)
     each = int(POOL["pool_size"]) + 1  # that of the response cache
     workers, cores = (total - reserved) // each, os.cpu_count() or 1
-    message = f"Postgres has connections for {workers} workers, of all machines together"
+    message = f"Postgres has connections for {workers} workers on all machines together"
     if cores <= workers:
         return ok(message)
     return warning(

@@ -59,9 +59,9 @@ def test_a_thread_fifty_replies_deep(sign_up):
     page.reload()
     items = page.locator(".thread > li")
     expect(items).to_have_count(50)
-    expect(page.get_by_role("link", name="in reply to")).to_have_count(44)
+    expect(page.get_by_role("link", name="reply to another comment")).to_have_count(44)
     assert items.last.bounding_box()["width"] > 200
-    items.last.get_by_role("link", name="in reply to").click()
+    items.last.get_by_role("link", name="reply to another comment").click()
     expect(items.nth(48)).to_be_in_viewport()
 
 

@@ -180,7 +180,7 @@ def test_an_edit_of_what_is_not_theirs(sign_up):
     grace.goto(f"{ada.url}/edit")
     grace.get_by_label("Title").fill("On looms")
     grace.get_by_role("button", name="Save").click()
-    expect(grace.get_by_text("Only its author may edit a post.")).to_be_visible()
+    expect(grace.get_by_text("Only the author of a post may edit it.")).to_be_visible()
 
 
 def test_a_double_click(url, sign_up):
