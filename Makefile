@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CASES ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help install run dev test coverage live fuzz bench pages lint types format lock clean
+.PHONY: help install run dev test coverage live fuzz bench bench-scale pages lint types format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ fuzz: $(VENV)/dev ## Send generated requests (CASES=300 for each operation) and 
 
 bench: $(VENV)/dev ## Benchmark against upper bounds and PocketBase; needs wrk, nginx and Postgres
 	@$(BIN)/python -m bench
+
+bench-scale: $(VENV)/dev ## Benchmark ten million posts; needs wrk, Postgres, 20 minutes and 20 GB
+	@$(BIN)/python -m bench.scale
 
 pages: $(VENV)/dev ## Check the pages with Lighthouse, axe-core and html-validate; needs npm and Chromium
 	@$(BIN)/python -m bench.pages

@@ -20,6 +20,7 @@ LISTS = {
     "words that are never together": "/posts?q=early+late",
 }
 AT_LEAST = {"by activity": 0.8} | dict.fromkeys(list(LISTS)[2:5], 0.2)
+PATIENT = ("--timeout", "30s")
 SESSION, TOKEN = "by session", "by token"
 
 
@@ -32,7 +33,7 @@ def finding(bench: Bench) -> Iterator[Row]:
             if engine == "Postgres" or not file.exists():
                 data.create(database, MANY)
             url = bench.posting(database, POSTING_RESPONSE_CACHE="off")
-            rates = bench.compare({name: (url + path,) for name, path in LISTS.items()})
+            rates = bench.compare({name: (url + path, *PATIENT) for name, path in LISTS.items()})
             targets = {(name, FIRST): ratio for name, ratio in AT_LEAST.items()}
             yield Row(f"GET /posts: 20 of {MANY:,} on {engine}", rates, targets)
 

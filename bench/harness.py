@@ -18,6 +18,7 @@ from bench.servers import NO_VERIFICATION, gunicorn, per_second
 POSTS = 100_000
 POSTGRES = os.environ.get("BENCH_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
 SETTINGS = {"POSTING_RATE_LIMITS": "off"}
+NEW_POST = {"title": "A title of the ordinary kind", "content": data.LINE * data.LINES}
 NO_HEADERS: Mapping[str, str] = {}
 SEND = """
 wrk.method = "POST"
@@ -37,22 +38,12 @@ class Row:
     unit: str = "per second"
 
 
-class Bench:
-    """The servers to compare, all on the same data."""
+class Servers:
+    """Starts servers, and compares them in rounds."""
 
     def __init__(self, folder: Path, stack: ExitStack, seconds: int, rounds: int) -> None:
         self.folder, self.stack = folder, stack
         self.seconds, self.rounds = seconds, rounds
-        self.sqlite_url = f"sqlite:///{folder / 'posting.db'}"
-        self.postgres_url = stack.enter_context(temporary_postgres())
-        for url in (self.sqlite_url, self.postgres_url):
-            data.create(url, POSTS)
-        pocketbase.create(folder / "pocketbase", POSTS)
-        self.cached = self.posting(self.sqlite_url)
-        self.uncached = self.posting(self.sqlite_url, POSTING_RESPONSE_CACHE="off")
-        self.postgres = self.posting(self.postgres_url)
-        self.uncached_postgres = self.posting(self.postgres_url, POSTING_RESPONSE_CACHE="off")
-        self.pocketbase = stack.enter_context(pocketbase.serve(folder / "pocketbase"))
 
     def posting(self, database: str, **settings: str) -> str:
         """Start Posting on a database; return its URL."""
@@ -80,6 +71,13 @@ class Bench:
                 rates[name].append(per_second(url, seconds or self.seconds, *options))
         return {name: statistics.median(values) for name, values in rates.items()}
 
+    def compare_sizes(self, name: str, contenders: Mapping[int, tuple[str, ...]]) -> Row:
+        """Return a row that compares two numbers of posts, the smaller one first."""
+        labels = {posts: f"{posts:,} posts" for posts in contenders}
+        rates = self.compare({labels[posts]: options for posts, options in contenders.items()})
+        few, many = labels.values()
+        return Row(name, rates, {(many, few): 0.80})
+
     def wrk_options(
         self, body: dict[str, str], headers: Mapping[str, str] = NO_HEADERS
     ) -> tuple[str, ...]:
@@ -88,6 +86,23 @@ class Bench:
         lines = (f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items())
         script.write_text(SEND.format(headers="\n".join(lines), body=json.dumps(body)))
         return "-s", str(script)
+
+
+class Bench(Servers):
+    """The servers that most benchmarks compare, all on the same data."""
+
+    def __init__(self, folder: Path, stack: ExitStack, seconds: int, rounds: int) -> None:
+        super().__init__(folder, stack, seconds, rounds)
+        self.sqlite_url = f"sqlite:///{folder / 'posting.db'}"
+        self.postgres_url = stack.enter_context(temporary_postgres())
+        for url in (self.sqlite_url, self.postgres_url):
+            data.create(url, POSTS)
+        pocketbase.create(folder / "pocketbase", POSTS)
+        self.cached = self.posting(self.sqlite_url)
+        self.uncached = self.posting(self.sqlite_url, POSTING_RESPONSE_CACHE="off")
+        self.postgres = self.posting(self.postgres_url)
+        self.uncached_postgres = self.posting(self.postgres_url, POSTING_RESPONSE_CACHE="off")
+        self.pocketbase = stack.enter_context(pocketbase.serve(folder / "pocketbase"))
 
 
 def get_body(url: str) -> bytes:

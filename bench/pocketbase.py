@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 from pysqlite3 import dbapi2 as sqlite
 
 from bench import servers
-from bench.data import BASE, LINE, USERS
+from bench.data import BASE, LINE, LINES, USERS
 
 PROGRAM = shutil.which("pocketbase", path=str(Path(sys.executable).parent)) or "pocketbase"
 ADMIN = {"identity": "bench@example.org", "password": "a benchmark of posting"}
@@ -31,6 +31,13 @@ LIST = (
     f"&fields={FIELDS}"
 )
 CREATE = "/api/collections/posts/records"
+# By default, a power failure can undo acknowledged writes. PocketBase writes by one connection.
+SYNCHRONOUS = """
+onBootstrap((event) => {
+    event.next()
+    event.app.nonconcurrentDB().newQuery("PRAGMA synchronous = FULL").execute()
+})
+"""
 AUTODATES = [
     {"name": "created", "type": "autodate", "onCreate": True},
     {"name": "updated", "type": "autodate", "onCreate": True, "onUpdate": True},
@@ -79,9 +86,14 @@ def create(folder: Path, posts: int) -> None:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[str]:
+def serve(folder: Path, hook: str = "") -> Iterator[str]:
+    """Start PocketBase, with the code of a hook; yield its URL."""
     url = f"http://127.0.0.1:{servers.free_port()}"
-    command = [PROGRAM, "serve", f"--dir={folder}", f"--http={url.removeprefix('http://')}"]
+    hooks = folder / "hooks"
+    hooks.mkdir(exist_ok=True)
+    (hooks / "bench.pb.js").write_text(hook)
+    command = [PROGRAM, "serve", f"--dir={folder}", f"--hooksDir={hooks}", "--automigrate=false"]
+    command.append(f"--http={url.removeprefix('http://')}")
     with servers.serve(command, f"{url}/api/health", GOMAXPROCS="1"):
         yield url
 
@@ -111,7 +123,7 @@ def _fill(database: Path, posts: int) -> None:
         "WITH RECURSIVE counting(n) AS "
         "(SELECT 1 UNION ALL SELECT n + 1 FROM counting WHERE n < {}) "
     )
-    content = LINE * (2000 // len(LINE))
+    content = LINE * LINES
     connection = sqlite.connect(database)
     connection.execute(
         "INSERT INTO people (id, username, display_name, created, updated) "

@@ -1,18 +1,25 @@
 """Benchmarks of reading, writing and scaling."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from threading import Event
 from urllib.request import urlopen
 
 from bench import data, nginx, pocketbase
-from bench.harness import POSTS, Bench, Row, get_body, post, sign_up_and_in
+from bench.harness import NEW_POST, POSTS, Bench, Row, get_body, post, sign_up_and_in
+from bench.servers import per_second
 
 OURS, UNCACHED, ON_POSTGRES = "Posting", "Posting without cache", "Posting on Postgres"
 UNCACHED_ON_POSTGRES = "Posting on Postgres without cache"
 LIMIT, POCKETBASE = "bare Flask", "PocketBase"
+POCKETBASE_SYNCHRONOUS = "PocketBase with synchronous=FULL"
 BEHIND_NGINX, STATIC = "Posting behind nginx", "static file"
 FEW, MANY = 1000, 1_000_000
 PAGE = 5000
 COMMENTS = 50
+WRITES = 10  # per second
+QUIET, BUSY = "without writes", f"with {WRITES} new posts a second"
 
 
 def reading(bench: Bench) -> Iterator[Row]:
@@ -75,6 +82,30 @@ def reading(bench: Bench) -> Iterator[Row]:
     )
 
 
+def reading_while_writing(bench: Bench) -> Iterator[Row]:
+    """Compare the cached list with the same list while new posts empty the cache."""
+    cookie = sign_up_and_in(bench.cached, "author")
+    finished = Event()
+
+    def write() -> None:
+        while not finished.wait(1 / WRITES):
+            post(f"{bench.cached}/posts", NEW_POST, cookie)
+
+    rates: dict[str, list[float]] = {QUIET: [], BUSY: []}
+    with ThreadPoolExecutor() as pool:
+        for _ in range(bench.rounds):
+            rates[QUIET].append(per_second(f"{bench.cached}/posts", bench.seconds))
+            finished.clear()
+            writing = pool.submit(write)
+            try:
+                rates[BUSY].append(per_second(f"{bench.cached}/posts", bench.seconds))
+            finally:
+                finished.set()
+            writing.result()
+    medians = {name: median(values) for name, values in rates.items()}
+    yield Row("GET /posts with cache", medians, {(BUSY, QUIET): 0.80})
+
+
 def pages(bench: Bench) -> Iterator[Row]:
     """Compare the pages for people with a bare view that sends the same bytes."""
     path = f"/posts/{data.post_id(2)}/comments"
@@ -114,19 +145,26 @@ def writing(bench: Bench) -> Iterator[Row]:
     limited = bench.posting(bench.sqlite_url, POSTING_RATE_LIMITS="on", **limits)
     bare = bench.bare(b"{}")
     cookie = {"Cookie": sign_up_and_in(bench.cached, "somebody")}
-    body = {"title": "A title of the ordinary kind", "content": data.LINE * 50}
     created = bench.pocketbase + pocketbase.CREATE
     token = {"Authorization": pocketbase.sign_in(bench.pocketbase)}
+    folder = bench.folder / "synchronous"
+    pocketbase.create(folder, POSTS)
+    synchronous = bench.stack.enter_context(pocketbase.serve(folder, pocketbase.SYNCHRONOUS))
+    other_token = {"Authorization": pocketbase.sign_in(synchronous)}
     yield Row(
         "POST /posts: 2 KB, signed in, with limits",
         bench.compare(
             {
-                OURS: (f"{limited}/posts", *bench.wrk_options(body, cookie)),
-                LIMIT: (f"{bare}/rows", *bench.wrk_options(body)),
-                POCKETBASE: (created, *bench.wrk_options(body, token)),
+                OURS: (f"{limited}/posts", *bench.wrk_options(NEW_POST, cookie)),
+                LIMIT: (f"{bare}/rows", *bench.wrk_options(NEW_POST)),
+                POCKETBASE: (created, *bench.wrk_options(NEW_POST, token)),
+                POCKETBASE_SYNCHRONOUS: (
+                    synchronous + pocketbase.CREATE,
+                    *bench.wrk_options(NEW_POST, other_token),
+                ),
             }
         ),
-        {(OURS, LIMIT): 0.55, (OURS, POCKETBASE): 1},
+        {(OURS, LIMIT): 0.55, (OURS, POCKETBASE): 1, (OURS, POCKETBASE_SYNCHRONOUS): 1},
     )
     comment = {"title": "", "content": "A comment of the ordinary kind."}
     url = f"{limited}/posts/{data.post_id(3)}/comments"
@@ -150,18 +188,17 @@ def scaling(bench: Bench) -> Iterator[Row]:
         database = f"sqlite:///{bench.folder / f'{posts}.db'}"
         data.create(database, posts)
         urls[posts] = bench.posting(database, POSTING_RESPONSE_CACHE="off")
-    deep = {posts: _page(url, min(PAGE, posts // 40)) for posts, url in urls.items()}
+    deep = {posts: find_page(url, min(PAGE, posts // 40)) for posts, url in urls.items()}
     for name, paths in (
         ("first page", dict.fromkeys(urls, "/posts")),
         (f"page {PAGE:,}, by cursor", deep),
         ("single post", {posts: f"/posts/{data.post_id(posts // 2)}" for posts in urls}),
     ):
-        labels = {posts: f"{posts:,} posts" for posts in urls}
-        rates = bench.compare({labels[n]: (url + paths[n],) for n, url in urls.items()})
-        yield Row(f"{name}, by number of posts", rates, {(labels[MANY], labels[FEW]): 0.80})
+        contenders = {posts: (url + paths[posts],) for posts, url in urls.items()}
+        yield bench.compare_sizes(f"{name}, by number of posts", contenders)
 
 
-def _page(url: str, number: int) -> str:
+def find_page(url: str, number: int) -> str:
     """Return the path of a page, found by following the links of larger pages."""
     target = f"{url}/posts?limit=100"
     for _ in range(number * 20 // 100):
