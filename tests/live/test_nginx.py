@@ -14,6 +14,7 @@ from posting.http.errors import PROBLEM_CODES
 from tests.helpers import pictures
 from tests.live.clients import sign_in
 from tests.live.conftest import running_sites
+from tests.live.load import wait_until
 from tests.live.sites import ROOT, require_programs
 
 
@@ -197,13 +198,15 @@ class TestLog:
         ) as plain:
             assert plain.status_code == 308
         [gunicorn] = shared_site.gunicorns
-        lines = (shared_site.nginx.folder / "posting.access.log").read_text().splitlines()
+        log = shared_site.nginx.folder / "posting.access.log"
+        # nginx writes the line of a request after its response.
+        wait_until(lambda: '"GET /x HTTP/1.1" 308 ' in log.read_text())
         for response in (with_id, *without_id):
             request_id = response.headers["X-Request-ID"]
-            [line] = [line for line in lines if line.endswith(f" {request_id}")]
+            wait_until(lambda end=f" {request_id}\n": end in log.read_text())
+            [line] = [line for line in log.read_text().splitlines() if request_id in line]
             assert f" {response.status_code} " in line
             assert (f"[{request_id}]" in gunicorn.log.read_text()) == (response.status_code != 414)
-        assert '"GET /x HTTP/1.1" 308 ' in "".join(lines)
 
     def test_the_log_is_where_debian_rotates_it(self):
         site = (ROOT / "deploy" / "nginx.conf").read_text()
