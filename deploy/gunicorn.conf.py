@@ -5,7 +5,6 @@ number of workers) and MAX_REQUESTS (restart a worker after this many requests; 
 """
 
 import ctypes
-import gc
 import json
 import os
 import re
@@ -126,9 +125,6 @@ def pre_fork(server, worker):
 
 
 def post_fork(server, worker):
-    # Let the garbage collector skip what the worker has inherited. It would find no garbage there,
-    # but copy all that memory, at the latest when the worker exits.
-    gc.freeze()
     os.environ["WORKER_SLOT"] = str(worker.slot)
 
 

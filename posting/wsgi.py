@@ -1,5 +1,6 @@
 """The WSGI app for servers: `gunicorn posting.wsgi:app`."""
 
+import gc
 import os
 import sys
 
@@ -33,3 +34,7 @@ try:
 except StartError as error:
     print(f"posting: {error.message}", file=sys.stderr)
     sys.exit(1 if isinstance(error, DatabaseUnavailableError) else CANNOT_START)
+
+# What is imported stays until the end, so there is no garbage to find in it. Otherwise a command
+# would search it when it exits, and a worker would copy its memory, which is shared until a fork.
+gc.freeze()

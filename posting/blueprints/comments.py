@@ -8,7 +8,7 @@ from posting.auth.login import SIGNED_IN, current_user, lock_current_user, user_
 from posting.db import queries
 from posting.db.engine import db, insert
 from posting.db.errors import NoSuchComment, NoSuchPost, NoSuchUser
-from posting.db.locks import get_comment_for_update, get_post_for_update
+from posting.db.locks import get_comment_for_update, lock_post
 from posting.db.models import Comment
 from posting.domain import moderation, threads
 from posting.http import idempotency
@@ -89,7 +89,7 @@ def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
 def create_comment(id: str, body: dict[str, Any]) -> Reply:
     """Comment on a post, or reply to a comment on it."""
     lock_current_user()
-    get_post_for_update(id)
+    lock_post(id)
     parent = threads.get_parent(body.get("parent_id"), id)
     created_at = threads.timestamp_after(parent)
     row = insert(Comment, post_id=id, author_id=current_user.id, created_at=created_at, **body)

@@ -11,11 +11,19 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from posting.db.engine import db
+from posting.db.engine import db, execute
 from posting.db.errors import NoSuchComment, NoSuchImage, NoSuchPost
 from posting.db.models import Comment, Image, Post
 
 Child = TypeVar("Child", Comment, Image)
+
+_LOCK_POST = sa.select(Post.id).where(Post.id == sa.bindparam("id")).with_for_update()
+
+
+def lock_post(id: str) -> None:
+    """Lock a post. Raise NoSuchPost."""
+    if not execute(_LOCK_POST, id=id).all():
+        raise NoSuchPost
 
 
 def get_post_for_update(id: str) -> Post:
