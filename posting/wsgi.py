@@ -1,5 +1,6 @@
 """The WSGI app for servers: `gunicorn posting.wsgi:app`."""
 
+import atexit
 import gc
 import os
 import sys
@@ -10,7 +11,7 @@ from flask.helpers import get_load_dotenv
 
 from posting import create_app
 from posting.config import StartError
-from posting.db.engine import is_in_memory
+from posting.db.engine import db, is_in_memory
 from posting.db.migrations import DatabaseUnavailableError
 
 # gunicorn and systemd do not retry after this exit code.
@@ -31,10 +32,12 @@ try:
                 "POSTING_DATABASE_URL is an in-memory database, and each worker would have its "
                 "own. Use a file: sqlite:///posting.db"
             )
+        # SQLite moves its log into the database when the last connection is closed.
+        atexit.register(db.engine.dispose)
 except StartError as error:
     print(f"posting: {error.message}", file=sys.stderr)
     sys.exit(1 if isinstance(error, DatabaseUnavailableError) else CANNOT_START)
 
-# What is imported stays until the end, so there is no garbage to find in it. Otherwise a command
-# would search it when it exits, and a worker would copy its memory, which is shared until a fork.
+# What is imported stays until the end, so the garbage collector need not search it. A worker would
+# copy the memory that it shares with the others, and a command would take longer to exit.
 gc.freeze()

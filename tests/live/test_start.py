@@ -1,14 +1,15 @@
-"""Several processes that start at the same time."""
+"""Several processes that start or stop at the same time."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import requests
 
 from tests.conftest import POSTGRES
-from tests.live.clients import scaled
+from tests.live.clients import close_clients, scaled, sign_in
 from tests.live.conftest import ROOT
 
 # The imports take longest, and at a different speed in each process, so they come first.
@@ -55,3 +56,18 @@ def test_four_workers_start(serve):
     server = serve(WEB_CONCURRENCY="4")
     for _ in range(20):
         assert requests.get(f"{server.url}/posts", timeout=5).json() == []
+
+
+@pytest.mark.skipif(bool(POSTGRES), reason="Postgres has no such file")
+def test_workers_that_stop_leave_one_file(serve, fresh_url):
+    """SQLite moves its log of writes into the database when the last connection is closed."""
+    server = serve(WEB_CONCURRENCY="2")
+    ada = sign_in(server.url, "ada")
+    for number in range(20):
+        post = {"title": str(number), "content": "x"}
+        assert ada.post(f"{server.url}/posts", json=post, timeout=20).status_code == 201
+    close_clients()
+    server.process.terminate()
+    server.process.wait(20)
+    file = Path(fresh_url.removeprefix("sqlite:///"))
+    assert list(file.parent.glob("*.db*")) == [file]
