@@ -205,7 +205,7 @@ function bodyOf(form) {
 
 async function send(form) {
   const { api, version, signsUp, signsIn, signsOut } = form.dataset;
-  let url = fill(decodeURI(form.action), { me: me?.id });
+  let url = fill(decodeURI(form.action), { me: writer });
   const body = bodyOf(form);
   const headers = {};
   if (api === "POST" && me && signsUp === undefined && signsIn === undefined) {
@@ -715,7 +715,7 @@ function start() {
   findComment().catch(() => {});
   reopenForm();
   const profile = document.querySelector("[data-profile] .problem");
-  if (me && profile) showSettings().catch((problem) => (profile.textContent = problem.message));
+  if (me && profile) showSettings().catch((problem) => (profile.textContent ||= problem.message));
 }
 
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -61,7 +61,9 @@ def close(opened: BrowserContext | Browser) -> None:
 
 
 def name_of(member: Page) -> str:
-    return member.locator("[data-my-name]").inner_text()
+    link = member.locator("[data-my-name]")
+    expect(link).not_to_have_text("Settings")  # until the page knows who has signed in
+    return link.inner_text()
 
 
 def sign_in(page: Page, name: str, password: str = PASSWORD) -> None:

@@ -49,9 +49,14 @@ class Server:
 
 
 def free_port() -> int:
-    """Return a free port below the ephemeral range, in which a client could connect to itself."""
+    """Return a free port of a range that other test processes do not use.
+
+    It is below the ephemeral range, in which a client could connect to itself.
+    """
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = 20_000 + 1_000 * (process % 12)
     while True:
-        port = random.randint(20_000, 32_000)
+        port = random.randrange(first, first + 1_000)
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)):
                 return port
@@ -82,7 +87,7 @@ def running_servers(database_url: str, folder: Path) -> Iterator[Callable[..., S
             )
         server = Server(f"http://127.0.0.1:{port}", process, log)
         servers.append(server)
-        for _ in range(200):
+        for _ in range(1000):
             assert process.poll() is None, log.read_text()
             try:
                 requests.get(f"{server.url}/readyz", timeout=5).raise_for_status()
@@ -96,7 +101,7 @@ def running_servers(database_url: str, folder: Path) -> Iterator[Callable[..., S
     close_clients()
     for server in servers:
         server.process.terminate()
-        server.process.wait(10)
+        server.process.wait(60)
         log = server.log.read_text()
         assert "Traceback" not in log, log
         if server.database_answers:

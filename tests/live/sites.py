@@ -133,7 +133,7 @@ class Nginx:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 class Site:
@@ -155,11 +155,11 @@ class Site:
 
     def wait(self) -> None:
         """Wait until the site answers."""
-        for _ in range(200):
+        for _ in range(1000):
             try:
                 if self.get("/readyz").ok:
                     return
-            except requests.ConnectionError:
+            except requests.RequestException:
                 pass
             time.sleep(0.05)
         raise AssertionError(self.gunicorns[0].log.read_text())

@@ -17,6 +17,7 @@ from tests.conftest import POSTGRES
 from tests.helpers.assertions import assert_consistent
 from tests.live.clients import clone, scaled, sign_in
 from tests.live.conftest import ROOT
+from tests.live.load import wait_until
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_dump and pg_restore")
 
@@ -65,8 +66,7 @@ class Writers:
 
     def wait_for_more(self):
         goal = len(self.acknowledged) + 20
-        while len(self.acknowledged) < goal:
-            time.sleep(0.01)
+        wait_until(lambda: len(self.acknowledged) >= goal)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import requests
@@ -106,10 +107,9 @@ class TestErrors:
 
     def test_too_many_sign_ins(self, site):
         guess = {"username": "unknown", "password": "a guessed password"}
-        with site.client() as client:
-            responses = [
-                client.post(f"{site.url}/signin", json=guess, timeout=20) for _ in range(60)
-            ]
+        with site.client() as client, ThreadPoolExecutor(8) as pool:
+            send = partial(client.post, f"{site.url}/signin", json=guess, timeout=20)
+            responses = list(pool.map(lambda _: send(), range(60)))
         assert {response.status_code for response in responses} == {401, 429}
         refused = next(response for response in responses if response.status_code == 429)
         assert assert_problem(refused, 429).headers["Retry-After"] == "1"
@@ -265,10 +265,10 @@ class TestCache:
         assert ada.post(f"{site.url}/posts", json=body, timeout=20).status_code == 201
         shown = ada.get(f"{site.url}/posts", timeout=20).json()
         assert [post["title"] for post in shown] == ["New"]
-        before = count_requests(site, "/posts")
+        before, started = count_requests(site, "/posts"), time.monotonic()
         ids = {site.get("/posts").headers["X-Request-ID"] for _ in range(20)}
         assert len(ids) == 20
-        assert count_requests(site, "/posts") <= before + 2
+        assert count_requests(site, "/posts") <= before + 2 + time.monotonic() - started
         assert first.json() == []
         time.sleep(2.1)  # nginx measures the age in whole seconds
         assert [post["title"] for post in site.get("/posts").json()] == ["New"]
@@ -369,10 +369,10 @@ class TestPages:
             assert "immutable" in shared_site.get(path).headers["Cache-Control"]
 
     def test_pages_are_cached_for_a_second_for_visitors(self, shared_site):
-        before = count_requests(shared_site, "/write")
+        before, started = count_requests(shared_site, "/write"), time.monotonic()
         bodies = {shared_site.get("/write").text for _ in range(20)}
         assert len(bodies) == 1
-        assert count_requests(shared_site, "/write") <= before + 2
+        assert count_requests(shared_site, "/write") <= before + 2 + time.monotonic() - started
 
     def test_errors_of_nginx_are_pages_for_browsers(self, shared_site):
         headers = {

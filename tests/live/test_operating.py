@@ -103,6 +103,7 @@ def titles(request_path):
     return lambda: re.findall(r'"title":"([^"]*)"', request_path("/posts", "--fail", ADA))
 
 
+@pytest.mark.timeout(1800)
 def test_each_command_works(box, request_path, create_post, titles):  # noqa: PLR0915 - as long as the document
     prepare(box)
     left = sections()

@@ -91,14 +91,15 @@ def test_the_server_reads_the_settings_of_the_folder(start, run, tmp_path):
     address = ("--bind", f"127.0.0.1:{port}")
     server = start("-m", "gunicorn", "--threads", "8", *address, "posting.wsgi:app")
     try:
-        for _ in range(200):
+        for _ in range(1000):
             assert server.poll() is None, server.communicate()
             try:
-                signed_up = requests.post(f"http://127.0.0.1:{port}/signup", json=ADA, timeout=9)
-            except requests.ConnectionError:
+                requests.get(f"http://127.0.0.1:{port}/readyz", timeout=9)
+            except requests.RequestException:
                 time.sleep(0.05)
             else:
                 break
+        signed_up = requests.post(f"http://127.0.0.1:{port}/signup", json=ADA, timeout=9)
         assert signed_up.status_code == 201
         for path in ("/", "/favicon.svg", "/docs"):
             assert requests.get(f"http://127.0.0.1:{port}{path}", timeout=9).status_code == 200

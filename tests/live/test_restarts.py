@@ -58,7 +58,7 @@ def test_a_stop_signal_ends_a_worker_that_is_starting(fresh_url, tmp_path):
         wait_until(gunicorn.workers)
         gunicorn.process.terminate()
         try:
-            gunicorn.process.wait(10)
+            gunicorn.process.wait(20)  # and not the 30 seconds after which it is killed
         finally:
             with suppress(ProcessLookupError):
                 gunicorn.kill()
@@ -80,7 +80,7 @@ def test_killing_a_worker_loses_no_write(site, ada, check_load):
     with Load(site.url, ada) as load:
         for _ in range(rounds):
             wait_until(gunicorn.workers)
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, IndexError):  # if it has just been killed
                 kill(random.choice(gunicorn.workers()), signal.SIGKILL)
             time.sleep(random.uniform(0.05, 0.3))
     check_load(load, f"{rounds} workers killed under 8 writers")
@@ -131,7 +131,7 @@ def test_slow_bodies_do_not_delay_other_requests(site, ada, figure):
         f"{len(times):,} reads during 300 slow bodies: median {typical * 1000:.1f} ms, "
         f"99 % {slowest * 1000:.1f} ms"
     )
-    assert slowest < 1  # a body that held a thread would do so for ten seconds
+    assert slowest < 2  # a body that held a thread would do so for ten seconds
 
 
 def test_metrics_include_all_workers(serve):

@@ -4,9 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 
@@ -17,6 +18,7 @@ from tests.live.conftest import SETTINGS, free_port
 from tests.live.sites import ROOT
 
 SERVE = [".venv/bin/python", "deploy/serve.py"]
+MAX_SECONDS = 120
 ADA = {"username": "ada", "password": "a long walk by the sea"}
 
 
@@ -45,22 +47,23 @@ class Checkout:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def run(self, *command, **environment):
         """Run a command; return its exit code, stdout and stderr."""
         process = self.popen(*command, **environment)
         try:
-            output, errors = process.communicate(timeout=30)
+            output, errors = process.communicate(timeout=MAX_SECONDS)
         finally:
-            process.kill()
+            kill_all(process)
         return process.returncode, output, errors
 
     @contextmanager
     def serving(self, *command, **environment):
         """Start a server; yield the address that it prints when it is ready."""
         process = self.popen(*command, **environment)
-        deadline = Timer(30, process.kill)
+        deadline = Timer(MAX_SECONDS, kill_all, [process])
         deadline.start()
         try:
             lines = iter(process.stdout.readline, "")
@@ -72,7 +75,16 @@ class Checkout:
         finally:
             deadline.cancel()
             process.terminate()
-            process.communicate(timeout=30)
+            try:
+                process.communicate(timeout=MAX_SECONDS)
+            finally:
+                kill_all(process)
+
+
+def kill_all(process):
+    """Kill a process and those that it has started, if they have not ended."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -114,7 +126,7 @@ def test_no_address_is_printed_for_a_unix_socket(checkout, database):
     log = iter(process.stderr.readline, "")
     assert any("Booting worker" in line for line in log)
     process.terminate()
-    assert process.communicate(timeout=30)[0] == ""
+    assert process.communicate(timeout=MAX_SECONDS)[0] == ""
 
 
 def test_create_app_does_not_read_the_file(checkout):
@@ -175,7 +187,7 @@ def test_an_empty_number_means_the_default(checkout, database):
 def test_flask_run_logs_a_request_once(checkout, database, debug):
     port = str(free_port())
     process = checkout.popen(".venv/bin/flask", "run", "--no-reload", "--port", port, *debug)
-    deadline = Timer(30, process.kill)
+    deadline = Timer(MAX_SECONDS, kill_all, [process])
     deadline.start()
     try:
         log = iter(process.stderr.readline, "")
@@ -185,7 +197,7 @@ def test_flask_run_logs_a_request_once(checkout, database, debug):
             requests.get(f"http://127.0.0.1:{port}/{path}", timeout=9)
     finally:
         process.terminate()
-        lines = process.communicate(timeout=30)[1].splitlines()
+        lines = process.communicate(timeout=MAX_SECONDS)[1].splitlines()
         deadline.cancel()
     routes = [re.sub(r".* route=(\S+) .*", r"\1", line) for line in lines if "GET" in line]
     assert routes == ["/posts", "none", "/docs/{filename}"]

@@ -74,6 +74,35 @@ def test_a_reply_and_a_profile_survive_the_end_of_the_session(sign_up):
     expect(page.get_by_text("Saved.")).to_be_visible()
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_profile_survives_when_something_else_notices_the_end_of_the_session(sign_up, is_first):
+    page = sign_up()
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/sessions", hold)
+    page.goto("/settings")
+    page.get_by_label("About you").fill("I write about engines.")
+    while not held:
+        page.wait_for_timeout(20)
+
+    def notice():
+        with page.expect_response("**/sessions"):
+            held[0].fulfill(status=401, json={"code": "not_signed_in"})
+        page.wait_for_timeout(50)
+
+    page.context.clear_cookies()
+    if is_first:
+        notice()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("link", name=KEPT)).to_be_visible()
+    if not is_first:
+        notice()
+        expect(page.get_by_role("link", name=KEPT)).to_be_visible()
+
+
 def test_another_member_in_a_second_tab(url, sign_up):
     page, grace = sign_up(), name_of(sign_up())
     page.goto("/settings")
@@ -205,6 +234,8 @@ def test_what_is_typed_while_a_text_is_sent(sign_up):
     page.get_by_label("Your comment").fill("And cloth?")
     page.get_by_role("button", name="Comment").click()
     expect(page.get_by_label("Your comment")).not_to_be_editable()
+    while not held:  # the script locks the field before it sends
+        page.wait_for_timeout(20)
     held[0].abort()
     expect(page.get_by_text("There is no connection.")).to_be_visible()
     expect(page.get_by_label("Your comment")).to_be_editable()
