@@ -160,7 +160,7 @@ def test_hostile_texts_are_rendered_quickly(text):
     started = time.process_time()
     html = render(text[:100_000])
     markdown.excerpt(text[:600])
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 0.5
     assert len(html) < 15 * len(text)
 
 
