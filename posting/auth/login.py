@@ -22,15 +22,15 @@ class CurrentUser(flask_login.UserMixin):  # type: ignore[misc]  # it has no typ
 
     id: str
     username: str
-    display_name: str | None
     is_moderator: bool
+    profile: dict[str, str | None]  # as it is sent
     session_id: str | None
     token_id: str | None
     may_write: bool
 
     def as_author(self) -> dict[str, str | None]:
         """Return the user as the author of what they write."""
-        return {"id": self.id, "username": self.username, "display_name": self.display_name}
+        return {name: self.profile[name] for name in ("id", "username", "display_name")}
 
 
 current_user = cast(CurrentUser, flask_login.current_user)
@@ -145,8 +145,8 @@ def _load_user(_request: Request) -> CurrentUser | None:
     return CurrentUser(
         id=found.id,
         username=found.username,
-        display_name=found.display_name,
         is_moderator=found.role == MODERATOR,
+        profile={name: getattr(found, name) for name in User.PUBLIC},
         session_id=found.session_id,
         token_id=found.token_id,
         may_write=found.scope == "write",

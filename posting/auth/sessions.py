@@ -35,7 +35,7 @@ _IS_VALID = sa.and_(
     Session.created_at > sa.bindparam("oldest_created_at", type_=Session.created_at.type),
 )
 _BY_TOKEN = (
-    sa.select(User.id, User.username, User.display_name, User.role)
+    sa.select(*columns(User, User.PUBLIC))
     .add_columns(Session.id.label("session_id"), Session.last_seen_at)
     .add_columns(sa.null().label("token_id"), sa.literal("write").label("scope"))
     .join(Session.user)

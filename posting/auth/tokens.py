@@ -24,7 +24,7 @@ MAX_LIFETIME = timedelta(days=366)
 NOT_IN_TIME = Message("out_of_range", "Must be in the future, within 366 days.")
 
 _BY_TOKEN = (
-    sa.select(User.id, User.username, User.display_name, User.role)
+    sa.select(*columns(User, User.PUBLIC))
     .add_columns(Token.id.label("token_id"), Token.scope, Token.last_used_at)
     .add_columns(sa.null().label("session_id"))
     .join(Token.user)

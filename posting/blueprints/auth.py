@@ -18,7 +18,7 @@ from posting.db import queries
 from posting.db.engine import db
 from posting.db.errors import NoSuchSession
 from posting.db.models import User
-from posting.domain.users import UsernameTaken, unique_username
+from posting.domain.users import UsernameTaken, find_account, unique_username
 from posting.http import audit, rate_limits
 from posting.http.endpoint import Access, Blueprint, Reply
 from posting.http.errors import NotSignedIn
@@ -88,7 +88,7 @@ def sign_up(body: dict[str, Any]) -> Reply:
 )
 def sign_in(body: dict[str, str]) -> Reply:
     """Sign in. Starts a session; a session sent with the request is ended."""
-    user = queries.get_user_by_name(body["username"])
+    user = find_account(body["username"])
     if not verify_password(user, body["username"], body["password"]) or user is None:
         audit.log("sign-in-failed", user=user.id if user else None)
         raise WrongCredentials

@@ -33,20 +33,20 @@ class AccountForbidden(Forbidden):
 @users.get("/users/me", access=SIGNED_IN, returns=schemas.User())
 def get_me() -> Reply:
     """Read your own account."""
-    return queries.to_user(get_own_account())
+    return current_user.profile
 
 
 @users.get("/users", access=PUBLIC, query=schemas.UsersQuery(), returns=schemas.User(many=True))
 def list_users(query: dict[str, str]) -> Reply:
     """Find a user by name: the list has one user or none."""
-    user = queries.get_user_by_name(query["username"])
-    return [queries.to_user(user)] if user else []
+    user = queries.find_user(query["username"])
+    return [user] if user else []
 
 
 @users.get('/users/<nanoid("me"):id>', access=PUBLIC, returns=schemas.User(), errors=[NoSuchUser])
 def get_user(id: str) -> Reply:
     """Read an account."""
-    return queries.to_user(_find(id))
+    return queries.get_user(id)
 
 
 @users.patch(
@@ -100,15 +100,8 @@ def delete_user(id: str, query: dict[str, str]) -> Reply:
     return None, sessions.cookie_header(None)
 
 
-def _find(id: str) -> User:
-    user = db.session.get(User, id)
-    if user is None:
-        raise NoSuchUser
-    return user
-
-
 def _own_account(id: str) -> User:
     if id != current_user.id:
-        _find(id)
+        queries.get_user(id)  # raises NoSuchUser
         raise AccountForbidden
     return get_own_account()

@@ -10,9 +10,9 @@ from posting.cli.examples import examples
 from posting.db.engine import db
 from posting.db.migrations import ensure_current
 from posting.db.models import User
-from posting.db.queries import get_user_by_name
 from posting.db.types import now
 from posting.domain import moderation
+from posting.domain.users import find_account
 from posting.schemas.users import SignUp
 
 
@@ -95,7 +95,7 @@ def _read_password() -> str:
 
 
 def _get_user(name: str) -> User:
-    user = get_user_by_name(name)
+    user = find_account(name)
     if user is None:
         raise click.ClickException(f"There is no user named {name}. Check the spelling.")
     return user

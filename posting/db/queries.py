@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from posting.db.engine import Base, db, fetch_all, fetch_one
-from posting.db.errors import NoSuchComment, NoSuchImage, NoSuchPost
+from posting.db.errors import NoSuchComment, NoSuchImage, NoSuchPost, NoSuchUser
 from posting.db.models import Comment, Image, ImageData, ModerationAction, Post, User
 from posting.db.types import Rfc3339Text, UtcDateTime, to_rfc3339
 
@@ -77,6 +77,9 @@ IMAGE = IMAGES.where(Image.id == sa.bindparam("id"))
 IMAGE_FILE = sa.select(Image.media_type, ImageData.data).join_from(ImageData, Image)
 IMAGE_FILE = IMAGE_FILE.where(Image.id == sa.bindparam("id"))
 IMAGE_TYPE = sa.select(Image.media_type).where(Image.id == sa.bindparam("id"))
+USERS = sa.select(*columns(User, User.PUBLIC))
+USER = USERS.where(User.id == sa.bindparam("id"))
+USER_BY_NAME = USERS.where(sa.func.lower(User.username) == sa.bindparam("username"))
 
 
 def to_items(rows: Sequence[sa.Row[Any]]) -> list[Item]:
@@ -153,10 +156,18 @@ def get_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
     return images
 
 
-def get_user_by_name(username: str) -> User | None:
-    return db.session.scalar(
-        sa.select(User).where(sa.func.lower(User.username) == username.lower())
-    )
+def get_user(id: str) -> Item:
+    """Return a user. Raise NoSuchUser."""
+    row = fetch_one(USER, id=id)
+    if row is None:
+        raise NoSuchUser
+    return row._asdict()
+
+
+def find_user(username: str) -> Item | None:
+    """Return the user with this name, if there is one."""
+    row = fetch_one(USER_BY_NAME, username=username.lower())
+    return row._asdict() if row else None
 
 
 def get_moderation_log(limit: int) -> sa.ScalarResult[ModerationAction]:

@@ -24,6 +24,13 @@ class UsernameTaken(Conflict):
     description = "This username is taken."
 
 
+def find_account(username: str) -> User | None:
+    """Return the account with this name, if there is one."""
+    return db.session.scalar(
+        sa.select(User).where(sa.func.lower(User.username) == username.lower())
+    )
+
+
 @contextmanager
 def unique_username() -> Iterator[None]:
     """Raise UsernameTaken if a commit violates the uniqueness of usernames."""

@@ -80,12 +80,12 @@ def show_feed_of_posts(format: str) -> Reply:
 @feeds.get(f"/@<member:username>/feed.{FORMAT}", access=PUBLIC, documented=False)
 def show_feed_of_member(username: str, format: str) -> Reply:
     """Show the latest posts of a member."""
-    user = queries.get_user_by_name(username)
+    user = queries.find_user(username)
     if user is None:
         raise NoSuchUser
-    posts = latest(queries.POSTS_WITH_CONTENT_OF_AUTHOR, name="list_posts", author=user.id)
-    title = f"{current_app.config['NAME']}: {user.display_name or user.username}"
-    return respond(format, title, f"/@{user.username}", to_entries(posts))
+    posts = latest(queries.POSTS_WITH_CONTENT_OF_AUTHOR, name="list_posts", author=user["id"])
+    title = f"{current_app.config['NAME']}: {user['display_name'] or user['username']}"
+    return respond(format, title, f"/@{user['username']}", to_entries(posts))
 
 
 @feeds.get(f"/p/<page_id:id>/feed.{FORMAT}", access=PUBLIC, documented=False)

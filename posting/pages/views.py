@@ -164,12 +164,12 @@ def show_post(id: str, query: dict[str, Any]) -> Reply:
 @pages.get("/@<member:username>", access=PUBLIC, query=CursorQuery(), documented=False)
 def show_member(username: str, query: dict[str, Any]) -> Reply:
     """Show a member's profile and posts."""
-    user = queries.get_user_by_name(username)
+    user = queries.find_user(username)
     if user is None:
         raise NoSuchUser
-    query |= {"author": user.id, "limit": POSTS_PER_PAGE}
+    query |= {"author": user["id"], "limit": POSTS_PER_PAGE}
     posts = paginate(queries.POST_EXCERPTS_OF_AUTHOR, query, name="list_posts", newest_first=True)
-    return page("member.html", user=queries.to_user(user), page=posts)
+    return page("member.html", user=user, page=posts)
 
 
 @pages.get("/write", access=PUBLIC, documented=False)

@@ -25,8 +25,8 @@ from posting.db.migrations import (
     schema_change,
 )
 from posting.db.models import ModerationAction, Post, RateWindow, Session, Token, User
-from posting.db.queries import get_user_by_name
 from posting.db.types import now
+from posting.domain.users import find_account
 from posting.ops import archive
 from posting.testbed import running_app
 from tests.conftest import POSTGRES
@@ -172,7 +172,7 @@ def test_each_migration_goes_down_and_up_with_rows(migrated, tmp_path):
 def fill(path):
     """Add the rows of the example archive, and some to the tables that it leaves empty."""
     archive.read(write_archive(path, *example_archive()))
-    ada = get_user_by_name("ada")
+    ada = find_account("ada")
     ada.suspended_at = now()
     db.session.add_all(
         [

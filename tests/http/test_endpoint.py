@@ -107,7 +107,7 @@ def test_a_response_with_an_object_fails(blueprint, client):
     @blueprint.get("/extra", access=PUBLIC, returns={})
     def leaking():
         return CurrentUser(
-            "a", "ada", None, is_moderator=False, session_id="secret", token_id=None, may_write=True
+            "a", "ada", False, {}, session_id="secret", token_id=None, may_write=True
         )
 
     with pytest.raises(TypeError, match="not JSON serializable"):
