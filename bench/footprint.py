@@ -23,8 +23,8 @@ started = perf_counter()
 from posting import create_app
 print(perf_counter() - started)
 """
-# One list to nine different single posts, which fill the response cache within some 6,000 requests,
-# and from time to time 50 new posts, which empty it.
+# One list to five different single posts and four different pages, which fill the response cache
+# within some 6,000 requests, and from time to time 50 new posts, which empty it.
 MIX = """
 local sent, answered = {first}, {first}
 local json = {{ ["Content-Type"] = "application/json", ["Cookie"] = "{cookie}" }}
@@ -35,7 +35,8 @@ function request()
     elseif sent % 10 == 0 then
         return wrk.format("GET", "/posts")
     end
-    return wrk.format("GET", string.format("/posts/post-%016d", 1 + sent % {posts}))
+    local kind = sent % 10 < 6 and "posts" or "p"
+    return wrk.format("GET", string.format("/%s/post-%016d", kind, 1 + sent % {posts}))
 end
 function response(status)
     answered = answered + 1

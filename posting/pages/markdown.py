@@ -1,21 +1,19 @@
-"""Markdown as safe HTML: cmark-gfm renders it without raw HTML, and nh3 keeps what is allowed.
+"""Markdown as safe HTML: comrak renders it without raw HTML, and nh3 keeps what is allowed.
 
-The replacements between the two rely on the fixed form of cmark's output, in which all text is
+The replacements between the two rely on the fixed form of comrak's output, in which all text is
 escaped. Whatever they leave is still sanitized.
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import escape, unescape
 from itertools import groupby
 
+import comrak
 import nh3
-from cmarkgfm import cmark
 
 from posting.db.types import ID_LENGTH
 
-WITHOUT_TABLES = ["strikethrough", "autolink"]
-EXTENSIONS = [*WITHOUT_TABLES, "table"]
 EXCERPT = 200  # characters
 MAX_DEPTH = 100  # browsers and parsers need quadratic time for deeply nested elements
 TAGS = set(
@@ -104,10 +102,17 @@ def image_ids(html: str) -> set[str]:
 
 
 def _to_html(text: str) -> str:
-    """Return the HTML of cmark. A text that is too deep for browsers becomes one paragraph."""
-    extensions = EXTENSIONS if _may_have_tables(text) else WITHOUT_TABLES
-    html: str = cmark.markdown_to_html_with_extensions(text, 0, extensions)
+    """Return the HTML of comrak. A text that is too deep for browsers becomes one paragraph."""
+    html = comrak.render_markdown(text, extension_options=_extensions(_may_have_tables(text)))
     return html if _depth(html) <= MAX_DEPTH else f"<p>{escape(text)}</p>"
+
+
+@cache
+def _extensions(with_tables: bool) -> comrak.ExtensionOptions:
+    options = comrak.ExtensionOptions()
+    options.autolink = options.strikethrough = True
+    options.table = with_tables
+    return options
 
 
 def _may_have_tables(text: str) -> bool:

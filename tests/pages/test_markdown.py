@@ -1,6 +1,9 @@
 """Markdown as HTML: what is shown, and what is made inert."""
 
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import nh3
 import pytest
@@ -8,6 +11,17 @@ import pytest
 from posting.pages import markdown
 
 IMAGE_URLS = "/images/", "https://example.org/images/"
+# Render texts that are too long to be cached, and print by how much memory has grown halfway.
+MEASURE_MEMORY = """
+from pathlib import Path
+from posting.pages.markdown import render
+pages = []
+for _ in range(2):
+    for _ in range(1000):
+        render("Some *words*. " * 100, image_urls=())
+    pages.append(int(Path("/proc/self/statm").read_text().split()[1]))
+print(pages[1] / pages[0])
+"""
 
 
 def render(text, **options):
@@ -162,6 +176,19 @@ def test_hostile_texts_are_rendered_quickly(text):
     markdown.excerpt(text[:600])
     assert time.process_time() - started < 0.5
     assert len(html) < 15 * len(text)
+
+
+def test_rendering_keeps_no_memory():
+    command = [sys.executable, "-c", MEASURE_MEMORY]
+    growth = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert float(growth) < 1.1
+
+
+def test_threads_can_render_at_once():
+    texts = ["~~a~~ https://example.com\n" * 50, "|a|b|\n|-|-|\n|~~c~~|d|\n\n" * 50]
+    with ThreadPoolExecutor(8) as pool:
+        rendered = set(pool.map(render, texts * 500))
+    assert rendered == {render(text) for text in texts}
 
 
 def test_a_table_may_have_many_cells_if_the_text_has_them():
