@@ -77,7 +77,7 @@ def _allowed(base: str | None) -> nh3.Cleaner:
 _render_once = lru_cache(maxsize=1000)(_render)
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=200)
 def excerpt(text: str, length: int = EXCERPT) -> str:
     """Return the beginning of a Markdown text as plain text in one line."""
     return shorten(to_plain(text), length)
