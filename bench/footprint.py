@@ -24,7 +24,7 @@ from posting import create_app
 print(perf_counter() - started)
 """
 # One list to five different single posts and four different pages, which fill the response cache
-# within some 6,000 requests, and from time to time 50 new posts, which empty it.
+# within some 1,100 requests, and from time to time 50 new posts, which empty it.
 MIX = """
 local sent, answered = {first}, {first}
 local json = {{ ["Content-Type"] = "application/json", ["Cookie"] = "{cookie}" }}

@@ -20,6 +20,8 @@ TAGS = set(
     "a blockquote br code del div em h2 h3 h4 h5 h6 hr img li ol p pre strong table tbody td "
     "th thead tr ul".split()
 )
+MAX_WORD = 2000  # bytes, in texts with links
+MAX_COPIED = 2**20  # characters, to find e-mail addresses
 TEXT_ONLY = nh3.Cleaner(tags=set())
 
 _TAG = re.compile(r"<(/?)(?!br|hr|img)\w[^>]*>")
@@ -103,16 +105,33 @@ def image_ids(html: str) -> set[str]:
 
 def _to_html(text: str) -> str:
     """Return the HTML of comrak. A text that is too deep for browsers becomes one paragraph."""
-    html = comrak.render_markdown(text, extension_options=_extensions(_may_have_tables(text)))
+    options = _extensions(_may_have_links(text), _may_have_tables(text))
+    html = comrak.render_markdown(text + "\n", extension_options=options)
     return html if _depth(html) <= MAX_DEPTH else f"<p>{escape(text)}</p>"
 
 
 @cache
-def _extensions(with_tables: bool) -> comrak.ExtensionOptions:
+def _extensions(with_links: bool, with_tables: bool) -> comrak.ExtensionOptions:
     options = comrak.ExtensionOptions()
-    options.autolink = options.strikethrough = True
+    options.strikethrough = True
+    options.autolink = with_links
     options.table = with_tables
     return options
+
+
+def _may_have_links(text: str) -> bool:
+    """Return whether comrak finds the URLs and e-mail addresses in a text quickly.
+
+    It searches on from each possible URL in a word, and copies the rest of a line for each possible
+    address: without limits, 100 KB could take 3 seconds or a gigabyte.
+    """
+    if len(text) <= 1000:
+        return True
+    if max(map(len, text.encode().split()), default=0) > MAX_WORD:
+        return False
+    lines = text.replace("\r", "\n").split("\n")
+    copied = sum(len(line) * (line.count("@") + line.count("&")) for line in lines)
+    return copied <= MAX_COPIED
 
 
 def _may_have_tables(text: str) -> bool:

@@ -219,6 +219,12 @@ def test_only_writing_requests_begin_immediate(app, statements, method, begin):
     assert [sql for sql in statements if sql.startswith("BEGIN")] == [begin]
 
 
+@on_sqlite
+def test_an_edit_is_one_transaction(alice, post, statements):
+    alice.patch(f"/posts/{post['id']}", json={"title": "b"})
+    assert [sql for sql in statements if sql.startswith("BEGIN")] == ["BEGIN IMMEDIATE"]
+
+
 class TestNoLockIsHeld:
     @pytest.fixture
     def write_elsewhere(self, app):

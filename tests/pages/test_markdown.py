@@ -11,7 +11,8 @@ import pytest
 from posting.pages import markdown
 
 IMAGE_URLS = "/images/", "https://example.org/images/"
-# Render texts that are too long to be cached, and print by how much memory has grown halfway.
+# Render a text that is too long to be cached a thousand times, and print by which factor the memory
+# grows when it is rendered a thousand times more.
 MEASURE_MEMORY = """
 from pathlib import Path
 from posting.pages.markdown import render
@@ -21,6 +22,14 @@ for _ in range(2):
         render("Some *words*. " * 100, image_urls=())
     pages.append(int(Path("/proc/self/statm").read_text().split()[1]))
 print(pages[1] / pages[0])
+"""
+# Render a hostile text, and print the largest amount of memory, in KB, that the process had.
+MEASURE_PEAK = """
+import re
+from pathlib import Path
+from posting.pages.markdown import render
+render("{text}" * ({characters} // len("{text}")), image_urls=())
+print(re.search("VmHWM:\\s+([0-9]+)", Path("/proc/self/status").read_text())[1])
 """
 
 
@@ -167,6 +176,15 @@ def test_attacks_are_inert(text):
         "|a" * 200 + "\n" + "|-" * 200 + "\n" + "a\n" * 50_000,
         "|a" * 200 + "\r" + "|-" * 200 + "\r" + "a\r" * 50_000,
         "|a" * 10_000 + "\n" + "|-" * 10_000 + "\n" + "a\n" * 25_000,
+        "a@b.c " * 16_666,
+        "+@.c" * 25_000,
+        "+&#64;.c" * 12_500,
+        "_www." * 19_999 + "_!",
+        "www.a.b" + ")" * 99_000,
+        "(www..<" * 14_000,
+        "ftp://a.b<" * 10_000,
+        ("+@.c" * 500 + "\n") * 50,
+        ("_www." * 400 + " ") * 50,
     ],
     ids=lambda text: repr(text[:12]),
 )
@@ -184,7 +202,25 @@ def test_rendering_keeps_no_memory():
     assert float(growth) < 1.1
 
 
+@pytest.mark.parametrize("text", ["a@b.c ", "+@.c", "+&#64;.c", "a@b.c \U0001f600"])
+def test_hostile_texts_take_little_memory(text):
+    code = MEASURE_PEAK.format(text=text, characters=100_000)
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert int(run.stdout) < 100_000
+
+
+def test_links_are_found_in_long_texts():
+    html = render("See https://example.com/a?b=c or a@example.com for more.\n\n" * 1000)
+    assert html.count('<a href="https://example.com/a?b=c"') == 1000
+    assert html.count('<a href="mailto:a@example.com"') == 1000
+
+
+def test_a_list_may_end_without_a_line_break():
+    assert render("- a\n1.").count("<li>") == 2
+
+
 def test_threads_can_render_at_once():
+    """Renderers in C have shared state, such as the characters that begin an extension."""
     texts = ["~~a~~ https://example.com\n" * 50, "|a|b|\n|-|-|\n|~~c~~|d|\n\n" * 50]
     with ThreadPoolExecutor(8) as pool:
         rendered = set(pool.map(render, texts * 500))
