@@ -105,6 +105,8 @@ def image_ids(html: str) -> set[str]:
 
 def _to_html(text: str) -> str:
     """Return the HTML of comrak. A text that is too deep for browsers becomes one paragraph."""
+    # Phones capitalize the first word of a sentence, but comrak finds only lower-case URLs.
+    text = text.replace("Https://", "https://").replace("Http://", "http://")
     options = _extensions(_may_have_links(text), _may_have_tables(text))
     html = comrak.render_markdown(text + "\n", extension_options=options)
     return html if _depth(html) <= MAX_DEPTH else f"<p>{escape(text)}</p>"
@@ -127,6 +129,8 @@ def _may_have_links(text: str) -> bool:
     """
     if len(text) <= 1000:
         return True
+    if not any(mark in text for mark in ("://", "www.", "@")):
+        return False
     if max(map(len, text.encode().split()), default=0) > MAX_WORD:
         return False
     lines = text.replace("\r", "\n").split("\n")

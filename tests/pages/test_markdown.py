@@ -75,6 +75,12 @@ def test_links_say_that_the_service_does_not_vouch_for_them():
     assert 'href="/p/x"' in render("[a](/p/x)")
 
 
+@pytest.mark.parametrize("scheme", ["http", "Http", "https", "Https"])
+def test_a_url_at_the_beginning_of_a_sentence_may_be_capitalized(scheme):
+    url = f"{scheme.lower()}://example.com/Ada"
+    assert f'<a href="{url}"' in render(f"{scheme}://example.com/Ada is a link.")
+
+
 @pytest.mark.parametrize("url", ["/images/a", "https://example.org/images/a"])
 def test_images_of_this_service_are_shown(url):
     html = render(f'![A "loom"]({url} "title")')
