@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -49,6 +50,8 @@ POSTGRES_SETTINGS = {"timezone": "UTC", **POSTGRES_TIMEOUTS}
 POSTGRES_CONNECT_ARGS = {
     "connect_timeout": 5,  # seconds
     "tcp_user_timeout": 10_000,  # milliseconds until a server that is gone is given up
+    "keepalives_idle": 30,  # seconds after which an idle connection is tested
+    "keepalives_interval": 10,
     "options": " ".join(f"-c {name}={value}" for name, value in POSTGRES_SETTINGS.items()),
 }
 
@@ -94,7 +97,7 @@ def init_app(app: Flask) -> None:
         app.config["SQLALCHEMY_ENGINE_OPTIONS"] = (
             {"module": sqlite} | ({} if in_memory else POOL)
             if on_sqlite
-            else POOL | {"pool_pre_ping": True, "connect_args": POSTGRES_CONNECT_ARGS}
+            else POOL | {"connect_args": POSTGRES_CONNECT_ARGS}
         )
         db.init_app(app)
     except ImportError as error:
@@ -121,6 +124,7 @@ def init_app(app: Flask) -> None:
         event.listen(engine, "handle_error", _disconnect_if_read_only)
     else:
         event.listen(engine, "connect", _configure_postgres)
+        event.listen(engine, "checkout", _ping_if_readable)
         event.listen(engine, "begin", _begin_on_postgres)
         event.listen(engine, "handle_error", _disconnect_if_types_changed)
 
@@ -218,6 +222,21 @@ def _disconnect_if_read_only(context: sa.engine.ExceptionContext) -> None:
 
 def _configure_postgres(connection: Any, _record: Any) -> None:
     connection.autocommit = True  # transactions begin in _begin_on_postgres, not in the driver
+
+
+def _ping_if_readable(connection: Any, _record: Any, _proxy: Any) -> None:
+    """Replace connections that the server or the system has closed.
+
+    An idle connection receives nothing but the news of its end, and a few notices: only then is it
+    worth a round trip to find out.
+    """
+    try:
+        received = select.poll()
+        received.register(connection.fileno(), select.POLLIN)
+        if received.poll(0):
+            connection.execute("SELECT 1")
+    except connection.Error as error:
+        raise sa.exc.InvalidatePoolError from error
 
 
 def _begin_on_postgres(connection: sa.Connection) -> None:

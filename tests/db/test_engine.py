@@ -1,8 +1,10 @@
 """Connection settings, the locks that requests take, and the indexes that they use."""
 
+import select
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
@@ -57,7 +59,6 @@ def test_the_pool_has_the_documented_size(app):
     with app.app_context():
         pool = db.engine.pool
     assert (pool.size(), pool._max_overflow, pool._timeout) == (8, 0, 5)
-    assert pool._pre_ping == bool(POSTGRES)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,23 @@ def test_no_request_fails_after_a_restart_of_postgres(app, anonymous):
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     assert anonymous.get("/posts").status_code == 200
+
+
+@on_postgres
+def test_only_connections_that_received_something_are_tested(app, monkeypatch):
+    with app.app_context():
+        with db.engine.connect() as connection, db.engine.connect() as other:
+            raw = connection.connection.driver_connection
+            raw.execute("LISTEN news")
+            other.connection.driver_connection.execute("NOTIFY news")
+            assert select.select([raw], [], [], 10)[0]
+        test = Mock(wraps=raw.execute)
+        monkeypatch.setattr(raw, "execute", test)
+        for _ in range(2):
+            with db.engine.connect(), db.engine.connect():
+                pass
+        test.assert_called_once_with("SELECT 1")
+        raw.execute("UNLISTEN news")
 
 
 def test_reads_outside_a_transaction_share_the_pool(app):
