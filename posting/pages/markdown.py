@@ -20,7 +20,7 @@ TAGS = set(
     "a blockquote br code del div em h2 h3 h4 h5 h6 hr img li ol p pre strong table tbody td "
     "th thead tr ul".split()
 )
-MAX_WORD = 2000  # bytes, in texts with links
+MAX_STEPS = 2**24  # to find URLs
 MAX_COPIED = 2**20  # characters, to find e-mail addresses
 TEXT_ONLY = nh3.Cleaner(tags=set())
 
@@ -28,6 +28,7 @@ _TAG = re.compile(r"<(/?)(?!br|hr|img)\w[^>]*>")
 _HEADING = re.compile(r"<(/?)h([1-6])>")
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"[^>]*>')
 _ALIGNMENT = re.compile(r' align="(left|center|right)"')
+_CAPITALIZED_URL = re.compile(r"(^|[-*+>.!?:] )H(ttps?://)", re.MULTILINE)
 _IMAGE_ID = re.compile(rf'<img src="[^"]*/images/([\w-]{{{ID_LENGTH}}})"')
 
 
@@ -105,8 +106,8 @@ def image_ids(html: str) -> set[str]:
 
 def _to_html(text: str) -> str:
     """Return the HTML of comrak. A text that is too deep for browsers becomes one paragraph."""
-    # Phones capitalize the first word of a sentence, but comrak finds only lower-case URLs.
-    text = text.replace("Https://", "https://").replace("Http://", "http://")
+    if "Http" in text:  # phones capitalize the first word of a sentence; comrak finds no such URLs
+        text = _CAPITALIZED_URL.sub(r"\1h\2", text)
     options = _extensions(_may_have_links(text), _may_have_tables(text))
     html = comrak.render_markdown(text + "\n", extension_options=options)
     return html if _depth(html) <= MAX_DEPTH else f"<p>{escape(text)}</p>"
@@ -122,20 +123,20 @@ def _extensions(with_links: bool, with_tables: bool) -> comrak.ExtensionOptions:
 
 
 def _may_have_links(text: str) -> bool:
-    """Return whether comrak finds the URLs and e-mail addresses in a text quickly.
+    """Return whether to look for URLs and e-mail addresses in a text.
 
-    It searches on from each possible URL in a word, and copies the rest of a line for each possible
-    address: without limits, 100 KB could take 3 seconds or a gigabyte.
+    comrak searches a word again for each possible beginning or end of a URL, and copies the rest of
+    a line for each possible address: without limits, 100 KB could take 3 seconds or a gigabyte.
     """
     if len(text) <= 1000:
         return True
     if not any(mark in text for mark in ("://", "www.", "@")):
         return False
-    if max(map(len, text.encode().split()), default=0) > MAX_WORD:
-        return False
+    words = [word for word in re.split(rb"[ \t\r\n]+", text.encode()) if len(word) > 100]
+    steps = sum(len(word) * word.count(mark) for word in words for mark in (b"://", b"www.", b")"))
     lines = text.replace("\r", "\n").split("\n")
-    copied = sum(len(line) * (line.count("@") + line.count("&")) for line in lines)
-    return copied <= MAX_COPIED
+    copied = sum(len(line) * unescape(line).count("@") for line in lines)
+    return steps <= MAX_STEPS and copied <= MAX_COPIED
 
 
 def _may_have_tables(text: str) -> bool:

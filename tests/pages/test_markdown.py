@@ -75,10 +75,17 @@ def test_links_say_that_the_service_does_not_vouch_for_them():
     assert 'href="/p/x"' in render("[a](/p/x)")
 
 
-@pytest.mark.parametrize("scheme", ["http", "Http", "https", "Https"])
-def test_a_url_at_the_beginning_of_a_sentence_may_be_capitalized(scheme):
+@pytest.mark.parametrize("before", ["", "A\n", "- ", "> ", "A. ", "A: "])
+@pytest.mark.parametrize("scheme", ["Http", "Https"])
+def test_a_url_at_the_beginning_of_a_sentence_may_be_capitalized(before, scheme):
     url = f"{scheme.lower()}://example.com/Ada"
-    assert f'<a href="{url}"' in render(f"{scheme}://example.com/Ada is a link.")
+    assert f'<a href="{url}"' in render(f"{before}{scheme}://example.com/Ada is a link.")
+
+
+def test_capitalized_urls_in_code_are_shown_as_they_are():
+    assert render("`Https://` or\n\n    Https://a") == (
+        '<p><code>Https://</code> or</p>\n<pre tabindex="0"><code>Https://a\n</code></pre>'
+    )
 
 
 @pytest.mark.parametrize("url", ["/images/a", "https://example.org/images/a"])
@@ -191,6 +198,11 @@ def test_attacks_are_inert(text):
         "ftp://a.b<" * 10_000,
         ("+@.c" * 500 + "\n") * 50,
         ("_www." * 400 + " ") * 50,
+        ("(www..<" * 280 + "\f") * 51,
+        ("(www..<" * 280 + "\v") * 25 + ("\U0001f600" * 480 + "\v") * 100,
+        "_www." * 3_000 + "\U0001f600" * 80_000,
+        "&#119;ww." * 11_000,
+        ("a" * 80 + "://") * 1_200,
     ],
     ids=lambda text: repr(text[:12]),
 )
@@ -215,7 +227,15 @@ def test_hostile_texts_take_little_memory(text):
     assert int(run.stdout) < 100_000
 
 
-def test_links_are_found_in_long_texts():
+@pytest.mark.parametrize("link", ["https://example.com/a?b=c", "www.example.com", "a@example.com"])
+@pytest.mark.parametrize(
+    "text", ["Some words.\n\n" * 7000, "字" * 10_000, "x" * 100_000, "R&D " * 20_000]
+)
+def test_links_are_found_in_long_texts(text, link):
+    assert f">{link}</a>" in render(f"{text}\n\nSee {link} for more.")
+
+
+def test_many_links_are_found_in_long_texts():
     html = render("See https://example.com/a?b=c or a@example.com for more.\n\n" * 1000)
     assert html.count('<a href="https://example.com/a?b=c"') == 1000
     assert html.count('<a href="mailto:a@example.com"') == 1000
@@ -225,8 +245,8 @@ def test_a_list_may_end_without_a_line_break():
     assert render("- a\n1.").count("<li>") == 2
 
 
-def test_threads_can_render_at_once():
-    """Renderers in C have shared state, such as the characters that begin an extension."""
+def test_threads_do_not_change_what_others_render():
+    """A renderer may share state, such as the characters that begin an extension."""
     texts = ["~~a~~ https://example.com\n" * 50, "|a|b|\n|-|-|\n|~~c~~|d|\n\n" * 50]
     with ThreadPoolExecutor(8) as pool:
         rendered = set(pool.map(render, texts * 500))
