@@ -225,15 +225,14 @@ def _configure_postgres(connection: Any, _record: Any) -> None:
 
 
 def _ping_if_readable(connection: Any, _record: Any, _proxy: Any) -> None:
-    """Replace connections that the server or the system has closed.
+    """Replace connections that have been closed, without a round trip for each request.
 
-    An idle connection receives nothing but the news of its end, and a few notices: only then is it
-    worth a round trip to find out.
+    An idle connection has data to read only if it was closed or received a notice.
     """
     try:
-        received = select.poll()
-        received.register(connection.fileno(), select.POLLIN)
-        if received.poll(0):
+        incoming = select.poll()
+        incoming.register(connection.fileno(), select.POLLIN)
+        if incoming.poll(0):
             connection.execute("SELECT 1")
     except connection.Error as error:
         raise sa.exc.InvalidatePoolError from error

@@ -89,14 +89,14 @@ def test_no_request_fails_after_a_restart_of_postgres(app, anonymous):
         engine = sa.create_engine(db.engine.url, poolclass=sa.NullPool)
     with engine.connect() as connection:
         connection.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     assert anonymous.get("/posts").status_code == 200
 
 
 @on_postgres
-def test_only_connections_that_received_something_are_tested(app, monkeypatch):
+def test_only_connections_with_unread_data_are_tested(app, monkeypatch):
     with app.app_context():
         with db.engine.connect() as connection, db.engine.connect() as other:
             raw = connection.connection.driver_connection
