@@ -23,12 +23,12 @@ for _ in range(2):
     pages.append(int(Path("/proc/self/statm").read_text().split()[1]))
 print(pages[1] / pages[0])
 """
-# Render a hostile text, and print the largest amount of memory, in KB, that the process had.
+# Render a hostile text of 100 KB, and print the largest amount of memory, in KB, of the process.
 MEASURE_PEAK = """
 import re
 from pathlib import Path
 from posting.pages.markdown import render
-render("{text}" * ({characters} // len("{text}")), image_urls=())
+render("{text}" * (100_000 // len("{text}")), image_urls=())
 print(re.search("VmHWM:\\s+([0-9]+)", Path("/proc/self/status").read_text())[1])
 """
 
@@ -198,8 +198,7 @@ def test_attacks_are_inert(text):
         "ftp://a.b<" * 10_000,
         ("+@.c" * 500 + "\n") * 50,
         ("_www." * 400 + " ") * 50,
-        ("(www..<" * 280 + "\f") * 51,
-        ("(www..<" * 280 + "\v") * 25 + ("\U0001f600" * 480 + "\v") * 100,
+        ("(www..<" * 280 + "\f") * 25 + ("\U0001f600" * 480 + "\v") * 100,
         "_www." * 3_000 + "\U0001f600" * 80_000,
         "&#119;ww." * 11_000,
         ("a" * 80 + "://") * 1_200,
@@ -222,7 +221,7 @@ def test_rendering_keeps_no_memory():
 
 @pytest.mark.parametrize("text", ["a@b.c ", "+@.c", "+&#64;.c", "a@b.c \U0001f600"])
 def test_hostile_texts_take_little_memory(text):
-    code = MEASURE_PEAK.format(text=text, characters=100_000)
+    code = MEASURE_PEAK.format(text=text)
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert int(run.stdout) < 100_000
 
