@@ -53,6 +53,9 @@ def test_postgres_connections_have_time_limits(app):
             "idle_in_transaction_session_timeout": "1min",
         }.items():
             assert connection.exec_driver_sql(f"SHOW {name}").scalar_one() == value
+        parameters = connection.connection.driver_connection.info.get_parameters()
+    assert parameters["tcp_user_timeout"] == "10000"
+    assert (parameters["keepalives_idle"], parameters["keepalives_interval"]) == ("30", "10")
 
 
 def test_the_pool_has_the_documented_size(app):
