@@ -15,12 +15,12 @@ help: ## List the targets
 install: $(VENV)/run ## Install the requirements of the server into .venv
 
 run: $(VENV)/run ## Install, migrate the database, and serve with gunicorn
-	@$(BIN)/flask db upgrade
+	@$(BIN)/python -m posting db upgrade
 	@exec $(BIN)/python deploy/serve.py
 
 dev: $(VENV)/run ## Serve with the reloader and the debugger, for development
-	@$(BIN)/flask db upgrade
-	@exec $(BIN)/flask run --debug --host $(or $(BIND),127.0.0.1) --port $(or $(PORT),8000)
+	@$(BIN)/python -m posting db upgrade
+	@exec $(BIN)/python deploy/dev.py
 
 test: $(VENV)/dev ## Run all tests, on SQLite or on the Postgres server in TEST_DATABASE_URL
 	@$(BIN)/pytest -q -n auto --dist worksteal
@@ -74,12 +74,18 @@ $(VENV)/pip:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/run: requirements.txt | $(VENV)/pip
-	@echo "Installing into $(VENV) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+$(VENV)/run: requirements.txt Makefile | $(VENV)/pip
+	$(install)
 	@touch $@
 
-$(VENV)/dev: requirements-dev.txt | $(VENV)/pip
+$(VENV)/dev: requirements-dev.txt Makefile | $(VENV)/pip
+	$(install)
+	@touch $@ $(VENV)/run
+
+# Flask's own script ends in a traceback if it cannot read .env.
+define install
 	@echo "Installing into $(VENV) ..."
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	@touch $@ $(VENV)/run
+	@printf '#!/bin/sh\nexec "%s" -m posting "$$@"\n' "$(abspath $(BIN))/python" > $(BIN)/flask
+	@chmod +x $(BIN)/flask
+endef

@@ -12,7 +12,7 @@ from flask import Flask, Response, request
 from pysqlite3 import dbapi2 as sqlite
 from werkzeug.security import check_password_hash
 
-from posting.db.engine import SQLITE_PRAGMAS
+from posting.db.sqlite import SQLITE_PRAGMAS
 from posting.db.types import new_id
 
 BODY = Path(os.environ["BODY"]).read_bytes()

@@ -13,8 +13,8 @@ from pathlib import Path
 import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.search import fts5
 from posting.db.types import EPOCH
+from posting.posts.search import sqlite as fts5
 
 ROOT = Path(__file__).parent.parent
 USERS = 1000
@@ -39,7 +39,7 @@ DIALECTS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# SQL that makes the words of `posting.db.words`. FTS5 makes the same from these texts itself.
+# SQL that makes the words of `posting.posts.search.words`, as FTS5 does itself.
 TEXTS = ", ".join(
     f"replace(translate(lower({column}), '.,', ''), '  ', ' ') AS {column}"
     for column in ("title", "content")

@@ -55,7 +55,7 @@ def gunicorn(
     port = str(free_port())
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", app]
-    settings = {"PORT": port, "WEB_CONCURRENCY": str(len(cores))}
+    settings = {"PORT": port, "WEB_CONCURRENCY": str(len(cores)), "MALLOC_ARENA_MAX": "2"}
     with serve(command, url + path, cores, **settings, **environment) as process:
         yield url, process
 

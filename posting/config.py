@@ -1,24 +1,35 @@
 """Settings: their names, parsers and defaults.
 
-Nothing else reads the environment. A setting `NAME` comes from the mapping passed to `create_app`,
-else from the variable `POSTING_NAME`, else from its default. The README describes each setting.
+In this package, nothing else reads the environment. A setting `NAME` comes from the mapping passed
+to `create_app`, else from the variable `POSTING_NAME`, else from its default. Settings of the
+server, such as `PORT`, have no prefix. An empty value means the default. The README describes each
+setting.
 """
 
 import difflib
+import io
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import click
+import nh3
+from dotenv import find_dotenv
+from dotenv.parser import parse_stream
 from flask import Flask
+from flask.cli import load_dotenv
+from flask.helpers import get_load_dotenv
 
 VERSION = "0.1.0"
+ABOUT = "about.md"  # the operator's files in the instance folder
+CUSTOM_CSS = "custom.css"
 PREFIX = "POSTING_"
 UNITS = {
     "second": timedelta(seconds=1),
@@ -27,14 +38,22 @@ UNITS = {
     "day": timedelta(days=1),
 }
 ORIGIN = r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
+ENCODED = "in a password, write @ as %40, # as %23, ? as %3F, / as %2F and : as %3A"
 CHEAP_PASSWORD_HASH = "scrypt:128:8:1"  # noqa: S105 - parameters, for tests
 
 
 class StartError(click.ClickException):
     """The service cannot start; the message says why and what to do."""
 
+    exit_status = 3  # systemd does not restart the service after it
+
     def __str__(self) -> str:
         return self.message
+
+    def exit(self) -> NoReturn:
+        """Print the message and end the process."""
+        print(f"posting: {self.message}", file=sys.stderr)
+        sys.exit(self.exit_status)
 
 
 @dataclass(frozen=True)
@@ -59,12 +78,17 @@ class Setting:
     name: str
     parse: Callable[[str], Any]
     default: Any
+    prefix: str = PREFIX
+
+    @property
+    def variable(self) -> str:
+        return self.prefix + self.name
 
 
-def parse_path(value: str) -> str | None:
-    if value and not Path(value).is_absolute():
+def parse_path(value: str) -> str:
+    if not Path(value).is_absolute() or "\n" in value:
         raise ValueError("must be an absolute path")
-    return value or None
+    return value
 
 
 def integer(minimum: int, maximum: int) -> Callable[[str], int]:
@@ -95,16 +119,18 @@ def choice(*choices: str) -> Callable[[str], str]:
 
 
 def parse_rate(value: str) -> Rate | None:
-    if not value:
+    if value == "off":
         return None
     match = re.fullmatch(rf"([1-9]\d{{0,6}})/({'|'.join(UNITS)})", value)
     if match is None:
-        raise ValueError("must look like 60/hour (or a second, minute or day), or be empty")
+        raise ValueError("must look like 60/hour (or a second, minute or day), or be off")
     return Rate(int(match[1]), match[2])
 
 
 def parse_database_url(value: str) -> str:
     scheme, _, rest = value.partition("://")
+    if "\n" in value:
+        raise ValueError("must be one line")
     if value.startswith("sqlite://"):
         if rest and rest[0] not in "/?":
             raise ValueError(
@@ -113,28 +139,41 @@ def parse_database_url(value: str) -> str:
             )
         return value
     if rest and scheme in {"postgres", "postgresql", "postgresql+psycopg"}:
+        # Such a character would end the password, and messages would show the rest of it as the
+        # host.
+        user, _, where = rest.rpartition("@")
+        if re.match(r"[^:@?#/]*/[^:@?#]*\?", rest):  # there is no user, and an @ is in the query
+            user, where = "", rest
+        if re.search("[@#?/]", user) or "#" in where:
+            raise ValueError(f"has a character that must be encoded; {ENCODED}")
         try:
-            port = urlsplit(value).port
+            port = urlsplit(f"//{where}").port
         except ValueError:
             port = 0
         if port == 0:
-            raise ValueError(
-                "has a port that is not a number from 1 to 65535; "
-                "in a password write / as %2F, : as %3A and @ as %40"
-            )
+            raise ValueError(f"has a port that is not a number from 1 to 65535; {ENCODED}")
         return f"postgresql+psycopg://{rest}"
     raise ValueError("must start with sqlite:/// or postgresql://")
 
 
-def parse_public_url(value: str) -> str | None:
-    if not value:
-        return None
+def parse_public_url(value: str) -> str:
     match = re.fullmatch(rf"({ORIGIN})((?:/[\w.~-]+)*)/*", value, re.ASCII | re.IGNORECASE)
     if match is None:
         raise ValueError("must look like https://example.org or https://example.org/community")
+    if not is_base_url(value):
+        raise ValueError("has an invalid host or port")
     origin, path = match[1].lower(), match[2]
     default_port = ":443" if origin.startswith("https:") else ":80"
     return origin.removesuffix(default_port) + path
+
+
+def is_base_url(url: str) -> bool:
+    """Return whether feeds can make relative URLs absolute with a URL."""
+    try:
+        nh3.Cleaner(url_relative=("rewrite_with_base", url))
+    except ValueError:
+        return False
+    return True
 
 
 def parse_origins(value: str) -> frozenset[str]:
@@ -155,7 +194,17 @@ def parse_scrypt_parameters(value: str) -> str:
     return value
 
 
+def parse_address(value: str) -> str:
+    if re.fullmatch("unix:/.+|[0-9A-Za-z.-]+", value):
+        return value
+    if re.fullmatch(r"\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*\]?", value):  # IPv6
+        return value.strip("[]")
+    raise ValueError("must be an address without a port, or unix:/path")
+
+
 INSTANCE_PATH = Setting("INSTANCE_PATH", parse_path, None)
+LOG_FORMAT = Setting("LOG_FORMAT", choice("text", "json"), "text")
+METRICS = Setting("METRICS", choice("on", "off"), "off")
 SETTINGS = (
     INSTANCE_PATH,
     Setting("DATABASE_URL", parse_database_url, "sqlite:///posting.db"),
@@ -165,10 +214,10 @@ SETTINGS = (
     Setting("DESCRIPTION", one_line(200), ""),
     Setting("PAGES", choice("on", "off"), "on"),
     Setting("TRUSTED_ORIGINS", parse_origins, frozenset()),
-    Setting("LOG_FORMAT", choice("text", "json"), "text"),
+    LOG_FORMAT,
     Setting("LOG_REQUESTS", choice("on", "off"), "on"),
     Setting("RESPONSE_CACHE", choice("on", "off"), "on"),
-    Setting("METRICS", choice("on", "off"), "off"),
+    METRICS,
     Setting("PASSWORD_MIN", integer(8, 256), 8),
     Setting("PASSWORD_HASH", parse_scrypt_parameters, "scrypt:32768:8:3"),
     Setting("SIGNUP", choice("open", "closed"), "open"),
@@ -182,6 +231,13 @@ SETTINGS = (
     Setting("MAX_JSON_BYTES", integer(1024, 2**30), 5 * 2**18),
     Setting("MAX_IMAGE_BYTES", integer(1024, 2**28), 5 * 2**20),
 )
+# Settings of the server, which the app does not know.
+SERVER_SETTINGS = (
+    Setting("BIND", parse_address, "127.0.0.1", prefix=""),
+    Setting("PORT", integer(0, 65_535), 8000, prefix=""),
+    Setting("WEB_CONCURRENCY", integer(1, 1000), os.cpu_count() or 1, prefix=""),
+    Setting("MAX_REQUESTS", integer(0, 999_999_999), 0, prefix=""),
+)
 # Settings of earlier versions, and what to do about each.
 REMOVED = {
     "SECRET_KEY": "is no longer needed; remove it.",
@@ -191,8 +247,53 @@ REMOVED = {
 }
 # Variables that Kubernetes sets for each service in the namespace, such as one named posting.
 KUBERNETES_VARIABLE = re.compile(
-    r"POSTING_(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
+    r"POSTING_(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)="
+    r"|POSTING_(\w+_)?PORT=(tcp|udp|sctp)://"
 )
+
+
+def load_env_files() -> None:
+    """Set the variables of `.env`, as the `flask` command does. Raise StartError for a mistake."""
+    check_env_files()
+    if get_load_dotenv():
+        load_dotenv()
+
+
+def check_env_files() -> None:
+    """Raise StartError for a line of `.env` that Flask would skip, or at which it would fail."""
+    if get_load_dotenv():
+        for name in (".flaskenv", ".env"):
+            if path := find_dotenv(name, usecwd=True):
+                check_env_file(path)
+
+
+def check_env_file(path: str) -> None:
+    """Raise StartError for a line of a file with variables, as `check_env_files` does."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except OSError as error:
+        raise StartError(
+            f"{path} cannot be read ({error.strerror}). Let the service's user read the file."
+        ) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise StartError(f"{path}, line {line} is not UTF-8. Save the file as UTF-8.") from None
+    for key, value, original, is_invalid in parse_stream(io.StringIO(text)):
+        if key is None and not is_invalid:  # a comment, or blank lines at the end
+            continue
+        if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", key or "") or value is None or "\0" in value:
+            blank_lines = original.string[: -len(original.string.lstrip())].count("\n")
+            raise StartError(
+                f"{path}, line {original.line + blank_lines} is not NAME=value, such as "
+                "POSTING_SIGNUP=closed. Correct the line, or write # before it."
+            )
+
+
+def load_server() -> dict[str, Any]:
+    """Return the settings that the server needs before the app. Raise StartError as `load` does."""
+    return {
+        setting.name: _value(setting, {}) for setting in (*SERVER_SETTINGS, LOG_FORMAT, METRICS)
+    }
 
 
 def instance_path(overrides: Mapping[str, Any]) -> str | None:
@@ -221,24 +322,32 @@ def load(app: Flask, overrides: Mapping[str, Any]) -> None:
     for name in overrides:
         if name in REMOVED or (name not in names and name not in app.default_config):
             raise _unknown(name)
-    for variable in sorted(os.environ):
-        name = variable.removeprefix(PREFIX)
-        if variable != name and name not in names and not KUBERNETES_VARIABLE.fullmatch(variable):
-            raise _unknown(name, PREFIX)
+    for variable, value in sorted(os.environ.items()):
+        if (
+            variable.upper().startswith(PREFIX)
+            and variable.removeprefix(PREFIX) not in names
+            and not KUBERNETES_VARIABLE.match(f"{variable}={value}")
+        ):
+            raise _unknown(variable[len(PREFIX) :], variable[: len(PREFIX)])
     app.config.update({name: value for name, value in overrides.items() if name not in names})
     for setting in SETTINGS:
         app.config[setting.name] = _value(setting, overrides)
     if app.testing:
         for name, value in (("PASSWORD_HASH", CHEAP_PASSWORD_HASH), ("RATE_LIMITS", "off")):
-            if name not in overrides and PREFIX + name not in os.environ:
+            if name not in overrides and not os.environ.get(PREFIX + name, "").strip():
                 app.config[name] = value
 
 
 def _unknown(name: str, prefix: str = "") -> StartError:
     if name in REMOVED:
         return StartError(f"{prefix}{name} {REMOVED[name]}")
-    nearest = difflib.get_close_matches(name, [setting.name for setting in SETTINGS], n=1)
-    advice = f"did you mean {prefix}{nearest[0]}?" if nearest else "the README lists them all."
+    if prefix and name in {setting.name for setting in SERVER_SETTINGS}:
+        return StartError(f"{prefix}{name} is not a setting; its name is {name}.")
+    names = [setting.name for setting in SETTINGS]
+    nearest = difflib.get_close_matches(name.upper(), names, n=1)
+    advice = "the README lists them all."
+    if nearest:
+        advice = f"did you mean {prefix.upper()}{nearest[0]}?"
     return StartError(f"{prefix}{name} is not a setting; {advice}")
 
 
@@ -246,11 +355,12 @@ def _value(setting: Setting, overrides: Mapping[str, Any]) -> Any:
     if setting.name in overrides:
         source, value = setting.name, overrides[setting.name]
     else:
-        source, value = PREFIX + setting.name, os.environ.get(PREFIX + setting.name)
-    if value is None:
+        source, value = setting.variable, os.environ.get(setting.variable)
+    text = "" if value is None else str(value).strip()
+    if not text:
         return setting.default
     try:
-        return setting.parse(str(value).strip())
+        return setting.parse(text)
     except ValueError as error:
         # The URL of a database may contain a password.
         shown = "" if setting.name == "DATABASE_URL" else f"; it is {str(value)!r}"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -11,16 +11,22 @@ from typing import Any, cast
 import click
 import flask_migrate
 import sqlalchemy as sa
-from flask import Flask
+from flask import Flask, has_app_context
 from flask.testing import FlaskClient
+from marshmallow import ValidationError
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from posting.accounts.models import MODERATOR, User
+from posting.accounts.passwords import hash_password
+from posting.accounts.queries import find_account
+from posting.accounts.schemas import SignUp
+from posting.app import create_app
 from posting.config import CHEAP_PASSWORD_HASH, SETTINGS, StartError
-from posting.db import search
-from posting.db.engine import db, is_in_memory
+from posting.db.base import db
+from posting.db.engine import is_in_memory, url_without_password
 from posting.db.migrations import ensure_current
-from posting.db.models import MODERATOR, User
-from posting.factory import create_app
+from posting.db.session import end_transaction, lift_time_limits
+from posting.posts import search
 
 # Every setting, so that environment variables have no effect.
 DEFAULTS: dict[str, Any] = dict.fromkeys(setting.name for setting in SETTINGS) | {
@@ -36,6 +42,16 @@ class Client(FlaskClient):
     """A test client; `user` is the account that it is signed in to."""
 
     user: dict[str, Any]
+
+    def authorization(self, *, scope: str = "write") -> dict[str, str]:
+        """Return the header `Authorization` with a new token of this user.
+
+        Raise ValueError if the client is not signed in, or the token cannot be created.
+        """
+        response = self.post("/tokens", json={"name": "A program", "scope": scope})
+        if response.status_code != 201:
+            raise ValueError(f"No token can be created: {response.text}")
+        return {"Authorization": f"Bearer {cast(Any, response.json)['token']}"}
 
 
 @dataclass(frozen=True)
@@ -62,57 +78,97 @@ def running_app(database_url: str, settings: Mapping[str, Any]) -> Iterator[Flas
     with click.Context(click.Command("db")):  # as in `flask db`, do not check the schema yet
         app = create_app(DEFAULTS | {"DATABASE_URL": database_url} | dict(settings))
     app.test_client_class = Client
+    try:
+        with app.app_context():
+            if is_in_memory():
+                ensure_current()
+            elif TEST_DATABASE_NAME.search(Path(db.engine.url.database or "").name):
+                flask_migrate.upgrade()
+            else:
+                raise StartError(
+                    "Tests delete all data in their database. Use a database with the word test in "
+                    f"its name, such as posting_test, instead of {url_without_password()}."
+                )
+        yield app
+    finally:
+        with app.app_context():
+            db.engine.dispose()
+
+
+class Apps:
+    """The last app on each database. A test with other settings gets a new app in its place."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, tuple[Mapping[str, Any], Flask, ExitStack]] = {}
+
+    def get(self, database_url: str, settings: Mapping[str, Any]) -> Flask:
+        """Return an app with these settings. Raise StartError as `running_app` does."""
+        if database_url in self._running:
+            its_settings, app, stack = self._running[database_url]
+            if its_settings == settings:
+                return app
+            del self._running[database_url]
+            stack.close()
+        stack = ExitStack()
+        app = stack.enter_context(running_app(database_url, settings))
+        self._running[database_url] = settings, app, stack
+        return app
+
+    def close(self) -> None:
+        for _, _, stack in self._running.values():
+            stack.close()
+
+
+def has_database_in_memory(app: Flask) -> bool:
     with app.app_context():
-        if is_in_memory():
-            ensure_current()
-        elif TEST_DATABASE_NAME.search(Path(db.engine.url.database or "").name):
-            flask_migrate.upgrade()
-        else:
-            raise StartError(
-                "Tests delete all data in their database. Use a database with the word test in its "
-                f"name, such as posting_test, instead of {db.engine.url.render_as_string()}."
-            )
-    yield app
-    with app.app_context():
-        db.engine.dispose()
+        return is_in_memory()
 
 
 def delete_all_rows(app: Flask) -> None:
     with app.app_context(), db.engine.begin() as connection:
+        lift_time_limits(connection)  # a busy Postgres may not have vacuumed for long
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
         search.clear(connection)
 
 
-def sign_in(app: Flask, username: str, **profile: Any) -> Client:
+def sign_in(app: Flask, username: str, *, role: str | None = None, **profile: Any) -> Client:
     """Return a client that is signed in, after creating the account if there is none.
 
-    Raise ValueError if the name or the profile is not valid.
+    The account gets `role`, which is member or moderator. Without `role`, a new account is a
+    member, and an existing account keeps its role. This does not depend on settings, such as a
+    closed sign-up.
+
+    Raise ValueError if the name, the role or the profile is not valid.
     """
+    if role not in {None, "member", MODERATOR}:
+        raise ValueError(f"The role must be member or moderator, not {role!r}.")
+    if has_app_context():
+        end_transaction()  # the test's own, which may lock what is written here
+    with app.app_context():
+        user = find_account(username)
+        if user is None:
+            try:
+                fields = SignUp(exclude=["password"]).load({"username": username} | profile)
+            except ValidationError as error:
+                raise ValueError(f"The account is not valid: {error}") from None
+            user = User(password_hash=hash_password(PASSWORD), **fields)
+            db.session.add(user)
+        user.role = role or user.role
+        db.session.commit()
     client = cast(Client, app.test_client())
-    credentials = {"username": username, "password": PASSWORD}
-    signed_up = client.post("/signup", json=credentials | profile)
-    signed_in = client.post("/signin", json=credentials)
-    if signed_up.status_code not in {201, 409} or signed_in.status_code != 200:
-        raise ValueError(f"{username} cannot sign in: {signed_up.text}{signed_in.text}")
+    signed_in = client.post("/signin", json={"username": username, "password": PASSWORD})
+    if signed_in.status_code != 200:
+        raise ValueError(f"{username} cannot sign in: {signed_in.text}")
     client.user = cast(dict[str, Any], signed_in.json)
     return client
-
-
-def make_moderator(client: Client) -> None:
-    """Make a client's user a moderator."""
-    with client.application.app_context():
-        account = sa.update(User).where(User.id == client.user["id"])
-        db.session.execute(account.values(role=MODERATOR))
-        db.session.commit()
-    client.user = cast(dict[str, Any], client.get("/users/me").json)
 
 
 @contextmanager
 def serve(app: Flask) -> Iterator[Server]:
     """Serve an app over HTTP on a free port, with a thread for each request."""
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Handler)
-    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield Server(f"http://127.0.0.1:{server.port}", app)
     server.shutdown()

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from flask import Flask
 
-    from posting.testbed import Client, Server
+    from posting.testbed import Apps, Client, Server
 
 DATABASE_URL = "posting_database_url"
 IN_MEMORY = "sqlite://"
@@ -27,7 +27,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture(scope="session")
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        'posting_settings(NAME=value): settings of Posting for a test, such as SIGNUP="closed". '
+        "They are added to those of the fixture `posting_settings`.",
+    )
+
+
+@pytest.fixture
 def posting_settings() -> dict[str, Any]:
     """Settings of the app, as for `create_app`. Override this fixture to change them."""
     return {}
@@ -48,56 +56,57 @@ def posting_database_url(pytestconfig: pytest.Config) -> str:
 
 
 @pytest.fixture(scope="session")
-def _posting_app(posting_database_url: str, posting_settings: dict[str, Any]) -> Iterator["Flask"]:
-    yield from _run(posting_database_url, posting_settings)
+def _posting_file_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('posting') / 'test.db'}"
 
 
 @pytest.fixture(scope="session")
-def _posting_file_app(
-    tmp_path_factory: pytest.TempPathFactory, posting_settings: dict[str, Any]
-) -> Iterator["Flask"]:
-    file = tmp_path_factory.mktemp("posting") / "test.db"
-    yield from _run(f"sqlite:///{file}", posting_settings)
+def _posting_apps() -> Iterator["Apps"]:
+    from posting.testbed import Apps
 
-
-@pytest.fixture(scope="session")
-def _posting_server(request: pytest.FixtureRequest, _posting_app: "Flask") -> Iterator["Server"]:
-    from posting.db.engine import is_in_memory
-    from posting.testbed import serve
-
-    app = _posting_app
-    with app.app_context():
-        in_memory = is_in_memory()
-    if in_memory:  # it has one connection, which the server's threads cannot share
-        app = request.getfixturevalue("_posting_file_app")
-    with serve(app) as server:
-        yield server
+    apps = Apps()
+    yield apps
+    apps.close()
 
 
 @pytest.fixture
-def posting_app(request: pytest.FixtureRequest) -> "Flask":
-    """An app on an empty database; the app of `posting_server` if a test uses both."""
-    from posting.testbed import delete_all_rows
+def posting_app(
+    request: pytest.FixtureRequest,
+    posting_database_url: str,
+    posting_settings: dict[str, Any],
+    _posting_apps: "Apps",
+) -> "Flask":
+    """An app with the settings of the test, on an empty database."""
+    from posting.config import StartError
+    from posting.testbed import delete_all_rows, has_database_in_memory
 
-    app: Flask
-    if "posting_server" in request.fixturenames:
-        app = request.getfixturevalue("_posting_server").app
-    else:
-        app = request.getfixturevalue("_posting_app")
+    settings = dict(posting_settings)
+    for marker in reversed([*request.node.iter_markers("posting_settings")]):  # the closest wins
+        settings.update(*marker.args, **marker.kwargs)
+    try:
+        app = _posting_apps.get(posting_database_url, settings)
+        if "posting_server" in request.fixturenames and has_database_in_memory(app):
+            # Such a database has one connection, which the server's threads cannot share.
+            app = _posting_apps.get(request.getfixturevalue("_posting_file_url"), settings)
+    except StartError as error:
+        pytest.fail(error.message, pytrace=False)
     delete_all_rows(app)
     return app
 
 
 @pytest.fixture
-def posting_server(posting_app: "Flask", _posting_server: "Server") -> "Server":
+def posting_server(posting_app: "Flask") -> Iterator["Server"]:
     """An HTTP server on a free local port; its `url` has no trailing slash."""
-    if posting_app is not _posting_server.app:
+    from posting.testbed import has_database_in_memory, serve
+
+    if has_database_in_memory(posting_app):
         pytest.fail(
             "posting_server was requested after posting_app had been set up without it. "
             "Request it as an argument of the test or of a fixture.",
             pytrace=False,
         )
-    return _posting_server
+    with serve(posting_app) as server:
+        yield server
 
 
 @pytest.fixture
@@ -108,31 +117,22 @@ def posting_client(posting_app: "Flask") -> "Client":
 
 @pytest.fixture
 def posting_sign_in(posting_app: "Flask") -> Callable[..., "Client"]:
-    """A function that returns a signed-in client: `posting_sign_in("ada", display_name="Ada")`."""
+    """A function that returns a signed-in client: `posting_sign_in("ada", role="moderator")`."""
     from posting.testbed import sign_in
 
-    def posting_sign_in(username: str, **profile: Any) -> "Client":
-        return sign_in(posting_app, username, **profile)
+    def posting_sign_in(username: str, *, role: str | None = None, **profile: Any) -> "Client":
+        return sign_in(posting_app, username, role=role, **profile)
 
     return posting_sign_in
 
 
 @pytest.fixture
 def posting_moderator(posting_sign_in: Callable[..., "Client"]) -> "Client":
-    """A test client that is signed in as a moderator."""
-    from posting.testbed import make_moderator
-
-    client = posting_sign_in("morgan")
-    make_moderator(client)
-    return client
+    """A test client that is signed in as `morgan`, a moderator."""
+    return posting_sign_in("morgan", role="moderator")
 
 
-def _run(database_url: str, settings: dict[str, Any]) -> Iterator["Flask"]:
-    from posting.config import StartError
-    from posting.testbed import running_app
-
-    try:
-        with running_app(database_url, settings) as app:
-            yield app
-    except StartError as error:
-        pytest.fail(error.message, pytrace=False)
+@pytest.fixture
+def posting_authorization(posting_sign_in: Callable[..., "Client"]) -> dict[str, str]:
+    """The header `Authorization` of a program, with a token of `robin` that may write."""
+    return posting_sign_in("robin").authorization()

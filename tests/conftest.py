@@ -25,9 +25,9 @@ import sqlalchemy as sa
 from flask import Flask
 
 from posting import create_app, testbed
+from posting.db.base import db
 from posting.db.commits import CommitWatch
-from posting.db.engine import db
-from posting.domain import imaging
+from posting.images import codec as imaging
 from tests.helpers import ROOT, pictures
 from tests.helpers.assertions import assert_consistent
 
@@ -224,7 +224,7 @@ def short_lock_timeout(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     def set_timeout(connection: Any, *_: Any) -> None:
         connection.execute("SET lock_timeout = 100" if POSTGRES else "PRAGMA busy_timeout=100")
 
-    monkeypatch.setattr("posting.db.engine.WRITE_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("posting.db.sqlite.WRITE_LOCK_SECONDS", 0.1)
     with app.app_context():
         engine = db.engine
     sa.event.listen(engine, "checkout", set_timeout)

@@ -1,9 +1,13 @@
 """Settings: parsed strictly at the start, with a one-line error for each mistake."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from sqlalchemy import make_url
 
 from posting import config, create_app
 
@@ -26,7 +30,9 @@ def load(**overrides):
         ("DATABASE_URL", "mysql://localhost/x"),
         ("DATABASE_URL", "posting.db"),
         ("DATABASE_URL", "postgresql://host:port/name"),
+        ("DATABASE_URL", "sqlite:///a.db\nPOSTING_SIGNUP=closed\n#"),
         ("INSTANCE_PATH", "data"),
+        ("INSTANCE_PATH", "/data\nPOSTING_SIGNUP=closed\n#"),
         ("PUBLIC_URL", "example.org"),
         ("PUBLIC_URL", "ftp://example.org"),
         ("PUBLIC_URL", "https://example.org/?x=1"),
@@ -34,6 +40,9 @@ def load(**overrides):
         ("PUBLIC_URL", "https://example.org:port"),
         ("PUBLIC_URL", "https://example.org/a//b"),
         ("PUBLIC_URL", "https://exa mple.org"),
+        ("PUBLIC_URL", "https://example.org:99999"),
+        ("PUBLIC_URL", "https://1.2.3.999"),
+        ("PUBLIC_URL", "https://xn--zva"),
         ("PROXY_HOPS", "-1"),
         ("PROXY_HOPS", "one"),
         ("PROXY_HOPS", "11"),
@@ -80,7 +89,11 @@ def test_an_invalid_value_is_a_start_error(monkeypatch, name, value):
         ("postgresql://u:p@h:port/d", "has a port that is not a number from 1 to 65535"),
         ("postgresql://h:70000/d", "has a port that is not a number from 1 to 65535"),
         ("postgresql://h:0/d", "has a port that is not a number from 1 to 65535"),
-        ("postgresql://u:secret/word@h/d", "has a port that is not a number from 1 to 65535"),
+        ("postgresql://u:p@h:1#2/d", "has a character that must be encoded"),
+        ("postgresql://u:12/x?secret=y@h/d", "has a character that must be encoded"),
+        ("postgresql://u?secret=y@h/d", "has a character that must be encoded"),
+        # SQLAlchemy would take the host for a user, and the query for part of a password.
+        ("postgresql://h:5432/d?user=me@corp", "has a character that must be encoded"),
         ("sqlite:posting.db", "must start with sqlite:/// or postgresql://"),
     ],
 )
@@ -91,6 +104,27 @@ def test_a_malformed_database_url_is_a_start_error(monkeypatch, url, rule):
     assert str(error.value).startswith(f"POSTING_DATABASE_URL {rule}")
     assert "secret" not in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("character", "@#?/:")
+@pytest.mark.parametrize(
+    "password", ["se{}cret", "{}cret", "cret{}", "12{}cret", "se{}cr{}et", "{}"]
+)
+def test_no_part_of_a_password_becomes_the_host(character, password):
+    """A password that is cut at a character would be printed as the host that does not respond."""
+    url = "postgresql://u:{}@h:5432/d"
+    error = ""
+    try:
+        cut = make_url(config.parse_database_url(url.format(password.replace("{}", character))))
+    except ValueError as refused:
+        error = str(refused)
+    if error:
+        assert "cret" not in error
+        assert "write @ as %40, # as %23, ? as %3F, / as %2F and : as %3A" in error
+    else:
+        assert (cut.username, cut.host, cut.port, cut.database) == ("u", "h", 5432, "d")
+    encoded = config.parse_database_url(url.format(password.replace("{}", quote(character, ""))))
+    assert make_url(encoded).password == password.replace("{}", character)
 
 
 def test_an_instance_folder_that_cannot_be_created_is_a_start_error(tmp_path):
@@ -120,6 +154,24 @@ def test_an_unknown_variable_is_a_start_error(monkeypatch, name, advice):
     with pytest.raises(config.StartError) as error:
         create_app(MEMORY)
     assert str(error.value).startswith(f"POSTING_{name} is not a setting; {advice}")
+
+
+@pytest.mark.parametrize("name", ["posting_signup", "Posting_SIGNUP"])
+def test_a_variable_in_lower_case_is_a_start_error(monkeypatch, name):
+    monkeypatch.setenv(name, "closed")
+    with pytest.raises(config.StartError, match=f"{name} is not .* did you mean POSTING_SIGNUP?"):
+        create_app(MEMORY)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PORT", "8111"), ("PORT", ""), ("BIND", "127.0.0.1"), ("MAX_REQUESTS", "9")],
+)
+def test_a_setting_of_the_server_has_no_prefix(monkeypatch, name, value):
+    monkeypatch.setenv(f"POSTING_{name}", value)
+    with pytest.raises(config.StartError) as error:
+        create_app(MEMORY)
+    assert str(error.value) == f"POSTING_{name} is not a setting; its name is {name}."
 
 
 def test_an_unknown_name_comes_with_the_nearest_setting():
@@ -152,14 +204,20 @@ def test_no_setting_is_both_current_and_removed():
     assert config.REMOVED.keys().isdisjoint(setting.name for setting in config.SETTINGS)
 
 
-def test_variables_of_kubernetes_are_ignored(monkeypatch):
-    for service in ("POSTING", "POSTING_POSTGRES"):
-        port = f"{service}_PORT_8000_TCP"
-        for name in (
-            *(f"{service}_SERVICE_HOST", f"{service}_SERVICE_PORT", f"{service}_SERVICE_PORT_HTTP"),
-            *(f"{service}_PORT", port, f"{port}_PROTO", f"{port}_PORT", f"{port}_ADDR"),
-        ):
-            monkeypatch.setenv(name, "tcp://10.0.0.1:8000")
+@pytest.mark.parametrize("service", ["POSTING", "POSTING_POSTGRES"])
+def test_variables_of_kubernetes_are_ignored(monkeypatch, service):
+    url = "tcp://10.0.0.1:8000"
+    for name, value in {
+        "SERVICE_HOST": "10.0.0.1",
+        "SERVICE_PORT": "8000",
+        "SERVICE_PORT_HTTP": "8000",
+        "PORT": url,
+        "PORT_8000_TCP": url,
+        "PORT_8000_TCP_PROTO": "tcp",
+        "PORT_8000_TCP_PORT": "8000",
+        "PORT_8000_TCP_ADDR": "10.0.0.1",
+    }.items():
+        monkeypatch.setenv(f"{service}_{name}", value)
     create_app(MEMORY)
 
 
@@ -181,11 +239,32 @@ def test_settings_have_their_defaults():
             assert values[setting.name] == setting.default
 
 
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_value_means_the_default(monkeypatch, tmp_path, empty):
+    overrides = {setting.name: empty for setting in config.SETTINGS}
+    assert config.instance_path(overrides) is None
+    overrides["INSTANCE_PATH"] = str(tmp_path)
+    for name in overrides:
+        monkeypatch.setenv(config.PREFIX + name, empty)
+    for app in (create_app(overrides), create_app({"INSTANCE_PATH": str(tmp_path)})):
+        for setting in config.SETTINGS[1:]:
+            assert app.config[setting.name] == setting.default, setting.name
+
+
+def test_empty_settings_of_the_server_mean_their_defaults(monkeypatch):
+    for setting in config.SERVER_SETTINGS:
+        monkeypatch.setenv(setting.variable, " ")
+    loaded = config.load_server()
+    assert {setting.name: setting.default for setting in config.SERVER_SETTINGS}.items() <= (
+        loaded.items()
+    )
+
+
 def test_rate_limits_are_off_in_tests():
     assert create_app({"DATABASE_URL": "sqlite://"}).config["RATE_LIMITS"] == "on"
     assert load()["RATE_LIMITS"] == "off"
     assert load(RATE_LIMITS="on")["RATE_LIMITS"] == "on"
-    assert load(LIMIT_POSTS="")["LIMIT_POSTS"] is None
+    assert load(LIMIT_POSTS="off")["LIMIT_POSTS"] is None
 
 
 def test_password_hashes_are_cheap_in_tests():
@@ -200,6 +279,13 @@ def test_password_hashes_are_cheap_in_tests():
 )
 def test_every_postgres_url_selects_psycopg(url):
     assert config.parse_database_url(url) == "postgresql+psycopg://u:p@h/d"
+
+
+@pytest.mark.parametrize("where", ["/", "/d", "localhost/d", "h,i/d"])
+def test_the_query_of_a_database_url_may_contain_an_at_sign(where):
+    url = config.parse_database_url(f"postgresql://{where}?host=/x&user=me@corp")
+    assert make_url(url).query == {"host": "/x", "user": "me@corp"}
+    assert make_url(url).username is None
 
 
 @pytest.mark.parametrize(
@@ -219,6 +305,102 @@ def test_a_missing_postgres_driver_is_a_start_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(config.StartError, match=r"POSTING_DATABASE_URL names .* pip install"):
         create_app(MEMORY | {"DATABASE_URL": "postgresql://h/d"})
+
+
+@pytest.fixture
+def env_file(monkeypatch, tmp_path):
+    """A file `.env` in the working directory, which is read unless a variable forbids it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FLASK_SKIP_DOTENV", raising=False)
+    return tmp_path / ".env"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("POSTING_SIGNUP: closed", 1),
+        ("POSTING_SIGNUP:closed", 1),
+        ("POSTING_SIGNUP closed", 1),
+        ("POSTING_SIGNUP", 1),
+        ("set POSTING_SIGNUP=closed", 1),
+        ('"POSTING_SIGNUP"=closed', 1),
+        ("POSTING-SIGNUP=closed", 1),
+        ("=closed", 1),
+        ("\ufeff\r\n# comment\r\n\r\nA=1\r\n\r\nPOSTING_SIGNUP: closed\r\nB=2", 6),
+        ("A=1\n\n  POSTING_SIGNUP\n", 3),
+        ('A=1\nPOSTING_NAME="Looms\nPOSTING_SIGNUP=closed\n', 2),
+        ("A=1\nPOSTING_NAME='Looms' and engines\n", 2),
+        ("A=1\nB=x\0y\n", 2),
+    ],
+)
+def test_a_line_of_the_file_that_sets_nothing_is_a_start_error(env_file, text, line):
+    env_file.write_bytes(text.encode())
+    with pytest.raises(config.StartError) as error:
+        config.check_env_files()
+    assert str(error.value).startswith(f"{env_file}, line {line} is not NAME=value, such as ")
+    assert "\n" not in str(error.value)
+    assert "Looms" not in str(error.value)  # it might be a password
+
+
+def test_a_file_that_is_not_utf_8_is_a_start_error(env_file):
+    env_file.write_bytes(b"A=1\n\nPOSTING_NAME=Caf\xe9\n")
+    with pytest.raises(config.StartError) as error:
+        config.check_env_files()
+    assert str(error.value) == f"{env_file}, line 3 is not UTF-8. Save the file as UTF-8."
+
+
+@pytest.mark.parametrize("way", ["option", "short option", "variable"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("POSTING_SIGNUP: closed", "line 2 is not NAME=value, such as POSTING_SIGNUP=closed."),
+        ("POSTING_SIGNUP=shut", "POSTING_SIGNUP must be one of: open, closed; it is 'shut'."),
+    ],
+)
+def test_the_file_of_an_option_is_checked_as_well(tmp_path, way, text, message):
+    file = tmp_path / "my.env"
+    file.write_text(f"POSTING_DATABASE_URL=sqlite://\n{text}\n")
+    options = {"option": [f"--env-file={file}"], "short option": ["-e", file], "variable": []}
+    process = subprocess.run(
+        [sys.executable, "-m", "posting", *options[way], "routes"],
+        cwd=Path(config.__file__).parents[1],
+        env=os.environ | ({"FLASK_ENV_FILE": str(file)} if way == "variable" else {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (process.returncode, process.stdout) == (3, "")
+    [line] = process.stderr.splitlines()
+    assert line.startswith("posting: ")
+    assert message in line
+
+
+def test_a_valid_file_is_read(monkeypatch, env_file):
+    names = {"POSTING_NAME": "Caf\xe9 = bar", "POSTING_SIGNUP": "", "POSTING_DESCRIPTION": "x # y"}
+    for name in (*names, "POSTING_PAGES"):
+        monkeypatch.setenv(name, "on")
+        if name in names:
+            monkeypatch.delenv(name)
+    env_file.write_text(
+        "\ufeff# comment\n\nexport POSTING_NAME=Caf\xe9 = bar # comment\n  \n"
+        "  POSTING_SIGNUP = \nPOSTING_DESCRIPTION='x # y'\nPOSTING_PAGES=off\n\n"
+    )
+    config.load_env_files()
+    assert names.items() <= dict(os.environ).items()
+    assert os.environ["POSTING_PAGES"] == "on"  # the environment takes precedence
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment"])
+def test_a_file_without_settings_is_valid(env_file, text):
+    env_file.write_text(text)
+    config.check_env_files()
+
+
+def test_a_file_is_not_checked_if_flask_does_not_read_it(monkeypatch, env_file):
+    env_file.write_text("POSTING_SIGNUP: closed\n")
+    monkeypatch.setenv("FLASK_SKIP_DOTENV", "1")
+    config.check_env_files()
+    config.load_env_files()
 
 
 def test_only_config_reads_the_environment():

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from posting import config
-from posting.http.urls import url_template
+from posting.web.urls import url_template
 from tests.helpers import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -39,11 +39,11 @@ def test_each_setting_is_documented_with_its_default(setting):
         assert default == f"`{setting.default}`"
 
 
-def test_each_setting_of_the_server_is_documented():
-    configuration = (ROOT / "deploy" / "gunicorn.conf.py").read_text()
-    names = re.findall(r'(?:whole_number|environ.get)\("([A-Z_]+)"', configuration)
-    assert {"BIND", "PORT", "WEB_CONCURRENCY", "MAX_REQUESTS"} <= set(names)
-    assert set(names) - {"POSTING_METRICS"} <= table_rows(README).keys()
+@pytest.mark.parametrize("setting", config.SERVER_SETTINGS, ids=lambda setting: setting.name)
+def test_each_setting_of_the_server_is_documented(setting):
+    default, _ = table_rows(README)[setting.name]
+    is_processors = setting.name == "WEB_CONCURRENCY"
+    assert default == ("number of processors" if is_processors else f"`{setting.default}`")
 
 
 def test_only_settings_that_exist_are_documented():
@@ -114,12 +114,12 @@ def test_each_security_property_names_a_test_that_exists():
 
 
 def test_the_design_describes_each_part_of_the_package():
-    layers = re.search("## Layers\n(.*?)\n## ", DESIGN, re.DOTALL)[1]
+    layers = re.search("## Features on a kit\n(.*?)\n## ", DESIGN, re.DOTALL)[1]
     described = re.findall("`([a-z]+)`", layers)
     parts = {path.stem for path in (ROOT / "posting").glob("*.py")} | {
         path.parent.name for path in (ROOT / "posting").glob("*/__init__.py")
     }
-    assert set(described) == parts - {"__init__"}
+    assert set(described) == parts - {"__init__", "__main__"}
 
 
 def test_the_files_that_the_design_names_exist():
@@ -156,7 +156,7 @@ def test_the_container_image_follows_the_guide():
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
     for step in (
         "make python3-venv",
-        "useradd --system --home-dir /opt/posting --shell /usr/sbin/nologin posting",
+        "--home-dir /opt/posting --shell /usr/sbin/nologin posting",
         "install -d -o posting -g posting -m 0700 /var/lib/posting",
         "POSTING_INSTANCE_PATH=/var/lib/posting",
     ):
@@ -172,6 +172,29 @@ def test_the_container_image_follows_the_guide():
     assert f"exec $(BIN)/{command.removeprefix('.venv/bin/')}\n" in (ROOT / "Makefile").read_text()
 
 
+def test_the_users_of_the_containers_are_the_same_everywhere():
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
+    [user] = re.findall(r"^USER (\d+)$", dockerfile, re.MULTILINE)
+    [group] = re.findall(r"-g (\d+) -m 0750 /run/posting", dockerfile)
+    assert f"useradd --uid {user} " in dockerfile
+    assert f'user: "{user}:{group}"' in (ROOT / "deploy" / "compose.yaml").read_text()
+    assert f"install -d -o {user} -g {user} -m 0700 /var/backups/posting" in OPERATING
+
+
+def test_the_build_of_the_image_sees_only_what_it_copies():
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", dockerfile, re.MULTILINE)
+    first, *allowed = [
+        line
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    assert first == "*"
+    assert {f"!{path}" for line in copied for path in line.split()} == {
+        line for line in allowed if line.startswith("!")
+    }
+
+
 def test_the_example_of_pytest_fixtures_works(tmp_path):
     [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     (tmp_path / "test_example.py").write_text(example)
@@ -184,7 +207,17 @@ def test_the_example_of_pytest_fixtures_works(tmp_path):
         text=True,
         check=False,
     )
-    assert "2 passed" in result.stdout, result.stdout + result.stderr
+    assert "4 passed" in result.stdout, result.stdout + result.stderr
+
+
+def test_commands_work_in_shells_that_match_file_names():
+    """zsh takes an unquoted `?` or `*` in a URL for a pattern, and fails."""
+    for document in DOCUMENTS:
+        blocks = re.findall(r"```(?:console|sh)\n(.*?)```", document.read_text(), re.DOTALL)
+        commands = re.findall(r"^(?:\$ )?(curl .*)$", "".join(blocks), re.MULTILINE)
+        for command in commands:
+            unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)
+            assert not re.search(r"https?://\S*[?*&\[]", unquoted), command
 
 
 def test_the_version_is_in_the_changelog():

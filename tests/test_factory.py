@@ -2,9 +2,10 @@
 
 import pytest
 
-from posting import factory
-from posting.db import engine
-from posting.http import access_log, csrf, etags, headers, proxy, response_cache
+from posting import app as factory
+from posting.db.base import db
+from posting.web import access_log, csrf, etags, headers
+from posting.web.middleware import proxy, response_cache
 
 URL = "https://posting.example"
 
@@ -37,7 +38,7 @@ def results(make_app, tmp_path, monkeypatch, caplog):
         with caplog.at_level("INFO"):
             app = make_app(DATABASE_URL=database, PUBLIC_URL=URL)
             with app.app_context():
-                engine.db.create_all()
+                db.create_all()
             return probe(app.test_client(), caplog)
 
     return results

@@ -17,9 +17,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from posting.db.engine import db
-from posting.db.models import User
-from posting.schemas.fields import IMAGES_PER_POST
+from posting.accounts.models import User
+from posting.db.base import db
+from posting.posts.schemas import IMAGES_PER_POST
 from posting.testbed import delete_all_rows
 from tests.conftest import PASSWORD
 from tests.helpers import pictures

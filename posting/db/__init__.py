@@ -1,1 +1,1 @@
-"""Tables, queries, locks and transactions."""
+"""Connections, transactions and migrations. They know no feature and no request."""

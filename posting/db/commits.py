@@ -1,4 +1,4 @@
-"""Detect commits: the database has a version that every commit changes, of whichever process.
+"""Detect commits by a version of the database that each commit of any process changes.
 
 On SQLite it is `PRAGMA data_version`, which changes on a connection that never writes when another
 one commits (https://www.sqlite.org/pragma.html#pragma_data_version).
@@ -18,7 +18,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.db.engine import POSTGRES_CONNECT_ARGS
+from posting.db.postgres import POSTGRES_CONNECT_ARGS
 
 RETRY_AFTER = 10.0  # seconds until the next attempt, after one has failed
 # One thread at a time waits for a server that does not answer, so it gives up early.

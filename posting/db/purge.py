@@ -1,22 +1,30 @@
-"""Deletion of expired sessions, idempotency keys and rate-limit windows."""
+"""Deletion of expired rows."""
+
+from datetime import timedelta
+from typing import Protocol
 
 import sqlalchemy as sa
 
-from posting.db.engine import Base, db
-from posting.db.models import EXPIRING
+from posting.db.base import db
 from posting.db.types import now
 
 MAX_ROWS = 100
 
 
-def purge_expired(model: type[Base], connection: sa.Connection | None = None) -> None:
+class Expiring(Protocol):
+    """A table whose rows expire: the name of a timestamp, and how long after it."""
+
+    EXPIRES: tuple[str, timedelta]
+
+
+def purge_expired(model: type[Expiring], connection: sa.Connection | None = None) -> None:
     """Delete the oldest hundred expired rows of a table; call this where rows are added to it.
 
     Skip locked rows. Call this last among the statements that lock such rows, so that the delete
     cannot deadlock.
     """
-    timestamp, lifetime = EXPIRING[model]
-    key = sa.inspect(model).primary_key
+    name, lifetime = model.EXPIRES
+    timestamp, key = getattr(model, name), sa.inspect(model).primary_key
     expired = sa.select(*key).where(timestamp < now() - lifetime).order_by(timestamp)
     oldest = expired.limit(MAX_ROWS).with_for_update(skip_locked=True)
     delete = sa.delete(model).where(sa.tuple_(*key).in_(oldest))

@@ -1,5 +1,6 @@
 """Column types and values that both databases share: ids and timestamps in UTC."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +12,7 @@ ID_LENGTH = 21
 ID_PATTERN = rf"^[A-Za-z0-9_-]{{{ID_LENGTH}}}$"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
+_SQLITE_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3})\d*")
 
 Position = tuple[datetime, str]  # of a row in a list: its timestamp and id
 
@@ -73,5 +75,12 @@ class Rfc3339Text(sa.TypeDecorator[str]):
 
     def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], Any]:
         if dialect.name == "sqlite":
-            return lambda text: text and f"{text[:10]}T{text[11:23]}Z"
+            return lambda text: text and _sqlite_to_rfc3339(text)
         return lambda timestamp: timestamp and to_rfc3339(timestamp)
+
+
+def _sqlite_to_rfc3339(text: str) -> str:
+    match = _SQLITE_TIMESTAMP.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a timestamp.")
+    return f"{match[1]}T{match[2]}Z"

@@ -13,18 +13,22 @@ from typing import Any
 import click
 import sqlalchemy as sa
 from click import ClickException
+from flask import current_app
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.engine import db, is_in_memory, sqlite_file
-from posting.db.migrations import head_revision, known_revisions
-from posting.db.types import now
-from posting.ops.files import atomic_write, command_errors
+from posting.db.base import db
+from posting.db.engine import create_instance_folder, sqlite_file, url_without_password
+from posting.db.migrations import require_database
+from posting.db.migrations.revisions import head_revision, known_revisions
+from posting.ops.files import atomic_write, command_errors, kept_name, refuse_memory
+from posting.plurals import count
 
 # Suffixes of the files that SQLite keeps beside a database. A stale one would be read into any new
 # database of that name.
 SIDECARS = ("-wal", "-shm", "-journal")
 # SQLite locks these bytes of a database file: https://www.sqlite.org/fileformat.html
 LOCK_START, LOCK_LENGTH = 2**30, 512
+PG_RESTORE = "pg_restore --clean --if-exists --single-transaction --dbname={url} {file}"
 NOT_EMPTY = "The database is not empty. Add --force to replace its content and keep a copy of it."
 
 
@@ -35,8 +39,7 @@ def back_up(file: Path, *, force: bool) -> None:
     there is no `force`. After an error `file` is as it was.
     """
     database = _database_file(file, "pg_dump --format=custom --file={file} {url}")
-    if not database.exists():
-        raise ClickException(f"There is no database at {database}. Check POSTING_DATABASE_URL.")
+    require_database()
     with (
         command_errors(f"{file} cannot be written"),
         atomic_write(file, replace=force, sidecars=SIDECARS) as draft,
@@ -47,21 +50,21 @@ def back_up(file: Path, *, force: bool) -> None:
             _check(copy, database)
 
 
-def restore(file: Path, *, force: bool) -> tuple[Path | None, bool]:
+def restore(file: Path, *, force: bool) -> tuple[list[Path], bool]:
     """Replace the content of the database with a backup; keep what was there in a file beside it.
 
     Raise ClickException if `file` is damaged or not a backup of this service, if the database is
     not empty and there is no `force`, or if it cannot be written. After an error it is as it was.
 
-    Return the file that keeps the previous content, if any, and whether the schema is older.
+    Return a list with the file that keeps the previous content, if there was any, and whether the
+    schema is older.
     """
-    command = "pg_restore --clean --if-exists --single-transaction --dbname={url} {file}"
-    database = _database_file(file, command)
+    database = _database_file(file, PG_RESTORE)
     if not file.exists():
         raise ClickException(f"There is no file {file}.")
     if not file.is_file():
         raise ClickException(f"{file} is not a regular file.")
-    kept = database.with_name(f"{database.name}.before-restore-{now():%Y%m%dT%H%M%SZ}")
+    kept = kept_name(database)
     with (
         command_errors(f"{database} cannot be restored from {file}"),
         closing(_open(file)) as source,
@@ -74,6 +77,8 @@ def restore(file: Path, *, force: bool) -> tuple[Path | None, bool]:
             )
         if kept.exists():
             raise ClickException(f"{kept} already exists. Try again in a second.")
+        if database.parent == Path(current_app.instance_path):
+            create_instance_folder(current_app)
         _report("Restoring …")
         try:
             target = db.engine.raw_connection() if database.exists() else None
@@ -86,12 +91,12 @@ def restore(file: Path, *, force: bool) -> tuple[Path | None, bool]:
                 _overwrite(source, target.driver_connection, database, kept, force)
         else:
             _replace(source, database, kept, force)
-    return kept if kept.exists() else None, revision != head_revision()
+    return [kept] if kept.exists() else [], revision != head_revision()
 
 
 def _report(step: str) -> None:
     """Print the current step on a terminal only, to keep it out of the logs of timers."""
-    if sys.stderr.isatty():
+    if sys.stderr and sys.stderr.isatty():  # it is None if it is closed
         click.echo(step, err=True)
 
 
@@ -102,15 +107,9 @@ def _database_file(backup: Path, postgres_command: str) -> Path:
             if backup.exists() and own.exists() and backup.samefile(own):
                 raise ClickException(f"{backup} is the database itself. Name another file.")
         return database
-    if is_in_memory():
-        raise ClickException(
-            "The database is in memory and ends with this command. "
-            "Set POSTING_DATABASE_URL to a file."
-        )
-    url = db.engine.url.difference_update_query(["password", "sslpassword"])
-    where = (url.username, None, url.host, url.port, url.database, url.query)
-    shown = sa.URL.create("postgresql", *where).render_as_string()
-    command = postgres_command.format(url=shlex.quote(shown), file=shlex.quote(str(backup)))
+    refuse_memory()
+    url = shlex.quote(str(url_without_password()))
+    command = postgres_command.format(url=url, file=shlex.quote(str(backup)))
     raise ClickException(f"This is for SQLite; Postgres has its own command. Run: {command}")
 
 
@@ -133,13 +132,15 @@ def _check(connection: Any, name: Path) -> str:
         orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     except sqlite.OperationalError:
         raise
-    except sqlite.DatabaseError as error:
+    # SQLite quotes damaged text in its messages, which may not be UTF-8.
+    except (sqlite.DatabaseError, UnicodeDecodeError) as error:
         raise ClickException(f"{name} is damaged, or not an SQLite database ({error}).") from None
     if answer != "ok":
         raise ClickException(f"{name} is damaged ({' '.join(answer.split())}).")
     if orphans:
         raise ClickException(
-            f"{name} has {len(orphans)} broken foreign keys, for example in {orphans[0][0]}. "
+            f"{name} has {count(len(orphans), 'broken foreign key')}, for example in "
+            f"{orphans[0][0]}. "
             "Delete the rows that PRAGMA foreign_key_check lists, or restore an older backup."
         )
     found = []

@@ -11,11 +11,14 @@ import PIL.Image
 import sqlalchemy as sa
 from PIL import ImageDraw
 
-from posting.auth.passwords import hash_password
-from posting.db import search
-from posting.db.engine import Base, db
-from posting.db.models import Comment, Image, ImageData, Post, User
+from posting.accounts.models import User
+from posting.accounts.passwords import hash_password
+from posting.comments.models import Comment
+from posting.db.base import Base, db
 from posting.db.types import new_id, now, truncate_to_milliseconds
+from posting.images.models import Image, ImageData
+from posting.posts import store
+from posting.posts.models import Post
 
 PASSWORD = "a demo of posting"  # noqa: S105 - public: `flask demo` prints it
 BATCH_ROWS = 1000
@@ -83,7 +86,6 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
     Yield the number of posts in each batch once it is committed.
     """
     start, step = now() - timedelta(days=729), timedelta(days=729) / posts
-    # In an order that satisfies the foreign keys.
     batch: dict[type[Base], list[Row]] = {Post: [], Comment: [], Image: [], ImageData: []}
     for number in range(posts):
         # Most posts get few comments, some get many, and the last one gets the rest.
@@ -110,10 +112,10 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             batch[Image].append(image)
             batch[ImageData].append(data)
         if number == posts - 1 or sum(map(len, batch.values())) >= BATCH_ROWS:
-            for model, rows in batch.items():
-                if rows:
-                    db.session.execute(sa.insert(model), rows)
-            search.index_posts([post | {"version": 1} for post in batch[Post]])
+            store.insert_posts(batch[Post])
+            for model in (Comment, Image, ImageData):
+                if batch[model]:
+                    db.session.execute(sa.insert(model), batch[model])
             db.session.commit()
             yield len(batch[Post])
             for rows in batch.values():

@@ -10,7 +10,11 @@ import sqlalchemy as sa
 from click import ClickException
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.engine import error_reason
+from posting.db.engine import is_in_memory
+from posting.db.errors import error_reason
+from posting.db.types import now
+
+KEPT, KEPT_TIME = ".before-restore-", "%Y%m%dT%H%M%SZ"
 
 
 @contextmanager
@@ -30,6 +34,20 @@ def command_errors(failure: str) -> Iterator[None]:
         if isinstance(error, sa.exc.DatabaseError) and not passing:
             fix = "Run: flask doctor"
         raise ClickException(f"The database failed ({error_reason(error)}). {fix}") from None
+
+
+def kept_name(file: Path) -> Path:
+    """Return the file in which a restore keeps what it replaces."""
+    return file.with_name(f"{file.name}{KEPT}{now():{KEPT_TIME}}")
+
+
+def refuse_memory() -> None:
+    """Raise ClickException if the database is in memory, where it would end with the command."""
+    if is_in_memory():
+        raise ClickException(
+            "The database is in memory and ends with this command. "
+            "Set POSTING_DATABASE_URL to a file."
+        )
 
 
 @contextmanager

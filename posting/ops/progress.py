@@ -16,7 +16,7 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
     A terminal shows a bar. Elsewhere a line is printed per tenth, at most one a second.
     """
-    if sys.stderr.isatty():
+    if sys.stderr and sys.stderr.isatty():  # it is None if it is closed
         with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
             yield bar.update
         return

@@ -16,11 +16,6 @@ def author(root: str, user: dict[str, Any] | None) -> Markup:
     return Markup(f'<a class="author" href="{href}" dir="auto">{name}</a>')  # noqa: S704 - escaped
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number of things, such as "1,000 comments"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 @lru_cache(maxsize=1000)
 def time(timestamp: str) -> Markup:
     """Return a timestamp of a response, for people; the script puts it into words.

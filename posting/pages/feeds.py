@@ -4,23 +4,26 @@ The URL of a post or comment is its id, so it stays the same as long as the comm
 """
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from flask import Response, current_app, render_template, request
 
-from posting.db import queries
-from posting.db.errors import NoSuchUser
-from posting.http.endpoint import PUBLIC, Blueprint, Reply
-from posting.http.pagination import paginate
-from posting.http.response_body import to_json
-from posting.http.urls import base_url
+from posting.accounts.queries import NoSuchUser, find_user
+from posting.comments.queries import COMMENTS_ON_POST
+from posting.images.queries import get_images_of_posts
 from posting.pages import markdown
+from posting.pages.schemas import JsonFeed
+from posting.posts.queries import NoSuchPost, get_post, select_posts
+from posting.web.endpoint import PUBLIC, SHARED, Blueprint, DocumentedError, Reply, View
+from posting.web.pagination import paginate
+from posting.web.response_body import to_json
+from posting.web.urls import base_url
 
 ENTRIES = 50
 MAX_LENGTH = 2**16  # characters of Markdown in a feed
 NEVER = "1970-01-01T00:00:00Z"  # when a feed without entries was updated
-FORMAT = "<any(atom, json):format>"
 
 feeds = Blueprint("feeds", __name__, description="Feeds of posts and comments")
 _not_in_xml = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -58,58 +61,130 @@ class Entry:
 
 @dataclass(frozen=True)
 class Feed:
-    """A list of entries, newest first; `home` is the page that shows the same."""
+    """A list of entries, newest first; the page at the URL `home` shows the same."""
 
     title: str
     home: str
-    url: str
     entries: list[Entry]
 
     @property
     def updated(self) -> str:
         return max((entry.updated for entry in self.entries), default=NEVER)
 
-
-@feeds.get(f"/feed.{FORMAT}", access=PUBLIC, documented=False)
-def show_feed_of_posts(format: str) -> Reply:
-    """Show the latest posts."""
-    posts = latest(queries.POSTS_WITH_CONTENT, name="list_posts")
-    return respond(format, current_app.config["NAME"], "/", to_entries(posts))
+    def url(self, format: str) -> str:
+        """Return the URL of the feed in a format."""
+        return f"{self.home.rstrip('/')}/feed.{format}"
 
 
-@feeds.get(f"/@<member:username>/feed.{FORMAT}", access=PUBLIC, documented=False)
-def show_feed_of_member(username: str, format: str) -> Reply:
-    """Show the latest posts of a member."""
-    user = queries.find_user(username)
+def atom_feed(rule: str, *, errors: Sequence[DocumentedError] = ()) -> Callable[[View], View]:
+    """Register a feed in the format of Atom."""
+    return feeds.get(
+        rule,
+        access=PUBLIC,
+        cache=SHARED,
+        any_query=True,  # trackers and feed readers add names of their own
+        returns={"type": "string"},
+        media_type="application/atom+xml",
+        description="A feed (RFC 4287)",
+        errors=errors,
+    )
+
+
+def json_feed(rule: str, *, errors: Sequence[DocumentedError] = ()) -> Callable[[View], View]:
+    """Register a feed in the format of JSON Feed."""
+    return feeds.get(
+        rule,
+        access=PUBLIC,
+        cache=SHARED,
+        any_query=True,
+        returns=JsonFeed(),
+        media_type="application/feed+json",
+        description="A JSON Feed (version 1.1)",
+        errors=errors,
+    )
+
+
+@atom_feed("/feed.atom")
+def get_posts_as_atom() -> Reply:
+    """Read the latest posts as an Atom feed."""
+    return to_atom(feed_of_posts())
+
+
+@json_feed("/feed.json")
+def get_posts_as_json_feed() -> Reply:
+    """Read the latest posts as a JSON Feed."""
+    return to_json_feed(feed_of_posts())
+
+
+@atom_feed("/@<member:username>/feed.atom", errors=[NoSuchUser])
+def get_posts_of_user_as_atom(username: str) -> Reply:
+    """Read the latest posts of a member as an Atom feed."""
+    return to_atom(feed_of_member(username))
+
+
+@json_feed("/@<member:username>/feed.json", errors=[NoSuchUser])
+def get_posts_of_user_as_json_feed(username: str) -> Reply:
+    """Read the latest posts of a member as a JSON Feed."""
+    return to_json_feed(feed_of_member(username))
+
+
+@atom_feed("/p/<page_id:id>/feed.atom", errors=[NoSuchPost])
+def get_comments_as_atom(id: str) -> Reply:
+    """Read the latest comments on a post as an Atom feed."""
+    return to_atom(feed_of_comments(id))
+
+
+@json_feed("/p/<page_id:id>/feed.json", errors=[NoSuchPost])
+def get_comments_as_json_feed(id: str) -> Reply:
+    """Read the latest comments on a post as a JSON Feed."""
+    return to_json_feed(feed_of_comments(id))
+
+
+def feed_of_posts() -> Feed:
+    """Return the feed of the latest posts."""
+    posts = latest(select_posts(content=True), name="list_posts")
+    return Feed(current_app.config["NAME"], f"{base_url()}/", to_entries(posts))
+
+
+def feed_of_member(username: str) -> Feed:
+    """Return the feed of the latest posts of a member."""
+    user = find_user(username)
     if user is None:
         raise NoSuchUser
-    posts = latest(queries.POSTS_WITH_CONTENT_OF_AUTHOR, name="list_posts", author=user["id"])
+    posts = latest(select_posts(content=True, by_author=True), name="list_posts", author=user["id"])
     title = f"{current_app.config['NAME']}: {user['display_name'] or user['username']}"
-    return respond(format, title, f"/@{user['username']}", to_entries(posts))
+    return Feed(title, f"{base_url()}/@{user['username']}", to_entries(posts))
 
 
-@feeds.get(f"/p/<page_id:id>/feed.{FORMAT}", access=PUBLIC, documented=False)
-def show_feed_of_comments(id: str, format: str) -> Reply:
-    """Show the latest comments on a post."""
-    post = queries.get_post(id)
-    comments = latest(queries.COMMENTS_ON_POST, name=id, post=id)
+def feed_of_comments(id: str) -> Feed:
+    """Return the feed of the latest comments on a post."""
+    post = get_post(id)
+    comments = latest(COMMENTS_ON_POST, name=id, post=id)
     entries = [
         to_entry(comment, f"Comment on {post['title']}", f"/p/{id}#c-{comment['id']}", [])
         for comment in comments
         if not comment["deleted"]
     ]
-    return respond(format, post["title"], f"/p/{id}", entries)
+    return Feed(post["title"], f"{base_url()}/p/{id}", entries)
 
 
 def latest(statement: Any, *, name: str, **values: str) -> list[dict[str, Any]]:
     """Return the newest items of a list, which are fewer if they are long."""
-    query = {"limit": ENTRIES} | values
-    return paginate(statement, query, name=name, newest_first=True, max_length=MAX_LENGTH).items
+    page = paginate(
+        statement,
+        limit=ENTRIES,
+        cursor=None,
+        name=name,
+        newest_first=True,
+        parameters=values,
+        max_length=MAX_LENGTH,
+    )
+    return page.items
 
 
 def to_entries(posts: list[dict[str, Any]]) -> list[Entry]:
     """Return the entries of posts, with their images as enclosures."""
-    images = queries.get_images_of_posts([post["id"] for post in posts])
+    images = get_images_of_posts([post["id"] for post in posts])
     return [to_entry(post, post["title"], f"/p/{post['id']}", images[post["id"]]) for post in posts]
 
 
@@ -133,24 +208,19 @@ def to_entry(item: dict[str, Any], title: str, path: str, images: list[dict[str,
     )
 
 
-def respond(format: str, title: str, path: str, entries: list[Entry]) -> Response:
-    """Return the response with a feed whose page is at `path`."""
-    base = base_url()
-    url = f"{base}{path.rstrip('/')}/feed.{format}"
-    feed = Feed(title=title, home=base + path, url=url, entries=entries)
-    if format == "json":
-        return Response(to_json(to_json_feed(feed)), content_type="application/feed+json")
+def to_atom(feed: Feed) -> Response:
+    """Return the response with a feed as Atom has it."""
     xml = _not_in_xml.sub("", render_template("feeds/atom.xml", feed=feed))
     return Response(xml, content_type="application/atom+xml; charset=utf-8")
 
 
-def to_json_feed(feed: Feed) -> dict[str, Any]:
-    """Return a feed as JSON Feed has it."""
-    return {
+def to_json_feed(feed: Feed) -> Response:
+    """Return the response with a feed as JSON Feed has it."""
+    content = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": feed.title,
         "home_page_url": feed.home,
-        "feed_url": feed.url,
+        "feed_url": feed.url("json"),
         "items": [
             {
                 "id": entry.url,
@@ -167,3 +237,4 @@ def to_json_feed(feed: Feed) -> dict[str, Any]:
             for entry in feed.entries
         ],
     }
+    return Response(to_json(content), content_type="application/feed+json")

@@ -7,14 +7,13 @@ scripts a control may accept less than the API.
 from typing import Any
 
 from flask import current_app
-from marshmallow.validate import Length, OneOf, Regexp
+from marshmallow.validate import Length, Regexp
 
-from posting.schemas.comments import CommentInput
-from posting.schemas.fields import NewPassword
-from posting.schemas.images import Image, ImageUpload
-from posting.schemas.posts import PostInput
-from posting.schemas.tokens import TokenInput
-from posting.schemas.users import Credentials, ProfileChange, SignUp
+from posting.accounts.fields import NewPassword
+from posting.accounts.schemas import Credentials, ProfileChange, SignUp, TokenInput
+from posting.comments.schemas import CommentInput
+from posting.images.schemas import MEDIA_TYPES, ImageUpload
+from posting.posts.schemas import PostInput
 
 SCHEMAS = {
     "sign-up": SignUp(),
@@ -45,5 +44,4 @@ def attributes(form: str, name: str) -> dict[str, Any]:
 
 def image_types() -> str:
     """Return the media types of images that can be uploaded, for the attribute `accept`."""
-    [accepted] = [v for v in Image().fields["media_type"].validators if isinstance(v, OneOf)]
-    return ",".join(accepted.choices)
+    return ",".join(MEDIA_TYPES)

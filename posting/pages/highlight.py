@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from posting.db.words import Term, find_words
 from posting.pages.markdown import shorten, to_plain
+from posting.posts.search.words import Term, find_words
 
 BEFORE = 60  # characters before the first word that was found
 
@@ -20,7 +20,10 @@ def highlight(text: str, terms: Sequence[Term]) -> Markup:
 
 
 def excerpt(text: str, terms: Sequence[Term]) -> Markup:
-    """Return an excerpt of a Markdown text around the first word of the terms, as HTML."""
+    """Return an excerpt of a Markdown text around the first word of the terms, as HTML.
+
+    If no word is found, return the beginning of the text.
+    """
     plain = to_plain(text)
     first = next(iter(find_words(plain, terms)), (0, 0))[0]
     if first > 2 * BEFORE:

@@ -2,12 +2,16 @@
 
 The replacements between the two rely on the fixed form of comrak's output, in which all text is
 escaped. Whatever they leave is still sanitized.
+
+Each text has a budget of HTML. A text that exceeds it, or that cannot be rendered, is shown as it
+is, so that no text can slow down or break a page, feed or list.
 """
 
+import logging
 import re
 from functools import cache, lru_cache
-from html import escape, unescape
-from itertools import groupby
+from html import escape
+from itertools import accumulate, groupby
 
 import comrak
 import nh3
@@ -15,14 +19,16 @@ import nh3
 from posting.db.types import ID_LENGTH
 
 EXCERPT = 200  # characters
-MAX_DEPTH = 100  # browsers and parsers need quadratic time for deeply nested elements
+MAX_GROWTH, EXTRA_LENGTH = 8, 4096  # HTML may have 8 times the length of its text, and 4 KB
+MAX_TAGS = 20_000
+MAX_DEPTH = 20  # browsers and parsers need quadratic time for deeply nested elements
 TAGS = set(
     "a blockquote br code del div em h2 h3 h4 h5 h6 hr img li ol p pre strong table tbody td "
     "th thead tr ul".split()
 )
+MAX_ESCAPED = 2**31  # bytes, to find what must be escaped
 MAX_SEARCHED = 2**24  # bytes, to find URLs
 MAX_COPIED = 2**20  # characters, to find e-mail addresses
-TEXT_ONLY = nh3.Cleaner(tags=set())
 
 _TAG = re.compile(r"<(/?)(?!br|hr|img)\w[^>]*>")
 _HEADING = re.compile(r"<(/?)h([1-6])>")
@@ -30,6 +36,12 @@ _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"[^>]*>')
 _ALIGNMENT = re.compile(r' align="(left|center|right)"')
 _CAPITALIZED_URL = re.compile(r"(^|[-*+>.!?:] )H(ttps?://)", re.MULTILINE)
 _IMAGE_ID = re.compile(rf'<img src="[^"]*/images/([\w-]{{{ID_LENGTH}}})"')
+_ID = re.compile(rf"[\w-]{{{ID_LENGTH}}}", re.ASCII)
+# An at sign, also as an entity; CommonMark allows up to 7 decimal and 6 hexadecimal digits.
+_AT = re.compile("@|&(?:#0{0,5}64|#[xX]0{0,4}40|commat);")
+_ANY_TAG = re.compile("<[^>]*>")
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&"))
+_logger = logging.getLogger("posting.markdown")
 
 
 def render(
@@ -37,16 +49,24 @@ def render(
 ) -> str:
     """Return Markdown as HTML whose headings begin at the level `heading`.
 
-    Images are shown if their URLs begin with one of `image_urls`; others become links. With `base`,
-    all URLs become absolute.
+    An image is shown if its URL is one of `image_urls` followed by an ID. Other images become
+    links. With `base`, all URLs become absolute.
     """
     # Short texts are mostly comments, of which a page shows many and a commit changes few.
     run = _render_once if len(text) <= 1000 and base is None else _render
-    return run(text, image_urls, heading, base)
+    try:
+        return run(text, image_urls, heading, base)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in Rust is no Exception
+        _log_failure(text, error)
+        return _as_it_is(text)
 
 
 def _render(text: str, image_urls: tuple[str, ...], heading: int, base: str | None) -> str:
-    html = _to_html(text)
+    html = _to_html(text, with_links=_may_have_links(text))
+    if html is None:
+        return _as_it_is(text)
     if "<h" in html:
         html = _HEADING.sub(lambda tag: f"<{tag[1]}h{min(6, int(tag[2]) + heading - 1)}>", html)
     if "<img" in html:
@@ -55,7 +75,12 @@ def _render(text: str, image_urls: tuple[str, ...], heading: int, base: str | No
         html = _ALIGNMENT.sub(r' class="\1"', html)
         html = html.replace("<table>", '<div class="table"><table>')
         html = html.replace("</table>", "</table></div>")
-    return _allowed(base).clean(html)
+    # What images and tables were replaced with has more tags and levels.
+    if not _is_short(html, text) or _depth(html) > MAX_DEPTH:
+        return _as_it_is(text)
+    html = _allowed(base).clean(html)
+    # The sanitizer adds attributes, and makes URLs absolute.
+    return html if _is_short(html, text) else _as_it_is(text)
 
 
 @lru_cache(maxsize=8)
@@ -88,7 +113,19 @@ def excerpt(text: str, length: int = EXCERPT) -> str:
 
 def to_plain(text: str) -> str:
     """Return a Markdown text as plain text in one line."""
-    return " ".join(unescape(TEXT_ONLY.clean(_to_html(text))).split())
+    try:
+        html = _to_html(text, with_links=False)  # the text of a link is the same
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in Rust is no Exception
+        _log_failure(text, error)
+        html = None
+    plain = text
+    if html is not None:
+        plain = _ANY_TAG.sub("", html)
+        for entity, character in _ENTITIES:  # comrak writes no others
+            plain = plain.replace(entity, character)
+    return " ".join(plain.split())
 
 
 def shorten(plain: str, length: int = EXCERPT) -> str:
@@ -104,13 +141,28 @@ def image_ids(html: str) -> set[str]:
     return set(_IMAGE_ID.findall(html))
 
 
-def _to_html(text: str) -> str:
-    """Return the HTML of comrak. A text that is too deep for browsers becomes one paragraph."""
+def _to_html(text: str, *, with_links: bool) -> str | None:
+    """Return the HTML of comrak, or None if the text exceeds its budget."""
+    if not _is_quickly_escaped(text):
+        return None
     if "Http" in text:  # phones capitalize the first word of a sentence; comrak finds no such URLs
         text = _CAPITALIZED_URL.sub(r"\1h\2", text)
-    options = _extensions(_may_have_links(text), _may_have_tables(text))
+    options = _extensions(with_links, _may_have_tables(text))
     html = comrak.render_markdown(text + "\n", extension_options=options)
-    return html if _depth(html) <= MAX_DEPTH else f"<p>{escape(text)}</p>"
+    return html if _is_short(html, text) and _depth(html) <= MAX_DEPTH else None
+
+
+def _as_it_is(text: str) -> str:
+    return f'<p class="as-it-is">{escape(text)}</p>'
+
+
+def _log_failure(text: str, error: BaseException) -> None:
+    """Log that a text cannot be rendered, without the text, which the error may quote."""
+    _logger.error(
+        "A text of %d characters cannot be rendered and is shown as it is (%s)",
+        len(text),
+        type(error).__name__,
+    )
 
 
 @cache
@@ -120,6 +172,16 @@ def _extensions(with_links: bool, with_tables: bool) -> comrak.ExtensionOptions:
     options.autolink = with_links
     options.table = with_tables
     return options
+
+
+def _is_quickly_escaped(text: str) -> bool:
+    """Return whether nh3 can write a text within its budget of time.
+
+    At each ampersand, and at each character whose UTF-8 begins like that of a no-break space, nh3
+    searches the rest of the text for the next one of the other kind.
+    """
+    encoded = text.encode()
+    return len(encoded) * (encoded.count(b"&") + encoded.count(b"\xc2")) <= MAX_ESCAPED
 
 
 def _may_have_links(text: str) -> bool:
@@ -136,7 +198,7 @@ def _may_have_links(text: str) -> bool:
         for word in re.split(rb"[ \t\r\n]+", text.encode())
         for mark in (b"://", b"www.", b")")
     )
-    copied = sum(len(line) * unescape(line).count("@") for line in re.split(r"[\r\n]", text))
+    copied = sum(len(line) * len(_AT.findall(line)) for line in re.split(r"[\r\n]", text))
     return searched <= MAX_SEARCHED and copied <= MAX_COPIED
 
 
@@ -157,15 +219,18 @@ def _may_have_tables(text: str) -> bool:
     return 2 * cells <= len(text) + 200
 
 
+def _is_short(html: str, text: str) -> bool:
+    """Return whether HTML is as short as its text allows, and has few enough tags."""
+    return len(html) <= MAX_GROWTH * len(text) + EXTRA_LENGTH and html.count("<") <= MAX_TAGS
+
+
 def _depth(html: str) -> int:
-    depth = deepest = 0
-    for tag in _TAG.finditer(html):
-        depth += -1 if tag[1] else 1
-        deepest = max(deepest, depth)
-    return deepest
+    steps = (-1 if is_end else 1 for is_end in _TAG.findall(html))
+    return max(accumulate(steps), default=0)
 
 
 def _image(url: str, alt: str, image_urls: tuple[str, ...]) -> str:
-    if url.startswith(image_urls):
+    base, _, id = url.rpartition("/")
+    if f"{base}/" in image_urls and _ID.fullmatch(id):
         return f'<img src="{url}" alt="{alt}">'
     return f'<a href="{url}">{alt or url}</a>'

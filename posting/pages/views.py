@@ -8,30 +8,32 @@ from flask import Response, current_app, render_template, request, send_from_dir
 from flask.sansio.app import App
 from flask.sansio.blueprints import BlueprintSetupState
 from markupsafe import Markup
-from marshmallow import EXCLUDE
+from marshmallow import EXCLUDE, Schema
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
 
-from posting.auth.login import SIGNED_IN, user_id
-from posting.db import queries
-from posting.db.engine import SAFE_METHODS, db
-from posting.db.errors import NoSuchUser
+from posting.accounts.current_user import SIGNED_IN, user_id
+from posting.accounts.queries import NoSuchUser, find_user
+from posting.comments.queries import COMMENTS_ON_POST
+from posting.config import ABOUT, CUSTOM_CSS
+from posting.db.base import db
 from posting.db.types import ID_LENGTH
-from posting.db.words import parse_query
-from posting.domain.search import paginate_results
-from posting.http import errors
-from posting.http.endpoint import PUBLIC, Blueprint, Reply
-from posting.http.pagination import paginate
-from posting.http.rate_limits import Limit
-from posting.http.static_files import send_static_file
-from posting.http.urls import base_url
+from posting.images.queries import get_images_of_post
 from posting.pages import elements, forms, highlight, markdown, threads
-from posting.schemas.base import PageQuery
-from posting.schemas.fields import IMAGES_PER_POST, Length, Parameter
-from posting.schemas.posts import Preview, PreviewInput, sort_field
+from posting.plurals import count
+from posting.posts.queries import ORDERS, get_post, select_posts
+from posting.posts.schemas import IMAGES_PER_POST, Preview, PreviewInput, sort_field
+from posting.posts.search.results import paginate_results
+from posting.posts.search.words import has_short_prefix, parse_query
+from posting.web import errors
+from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Blueprint, Reply, View
+from posting.web.fields import Length, Parameter
+from posting.web.limits import Limit
+from posting.web.pagination import paginate
+from posting.web.schemas import PageQuery
+from posting.web.static_files import send_static_file
+from posting.web.urls import base_url
 
-ABOUT = "about.md"
-CUSTOM_CSS = "custom.css"
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 200
 MAX_LENGTH = 2**16  # characters of Markdown on a page of comments or search results
@@ -43,7 +45,7 @@ POLICY = (
 NOT_FOR_ROBOTS = ("/search", "/settings", "/write", "/p/*/edit")
 ERROR_TYPES = ["application/problem+json", "application/json", "text/html"]
 # A preview is requested several times while a post is written.
-LIMIT = Limit("previews", "LIMIT_POSTS", user_id, times=20)
+LIMIT = Limit("previews", "LIMIT_POSTS", user_id, times=4)
 
 pages = Blueprint("pages", __name__, description="Pages for people")
 
@@ -97,7 +99,7 @@ def set_up(state: BlueprintSetupState) -> None:
         "image_types": forms.image_types(),
         "attributes": forms.attributes,
         "author": elements.author,
-        "count": elements.count,
+        "count": count,
         "time": elements.time,
     }
 
@@ -119,35 +121,75 @@ def page(template: str, **context: Any) -> Response:
     return Response(html, headers={"Content-Security-Policy": POLICY})
 
 
-@pages.get("/", access=PUBLIC, query=FrontPageQuery(), documented=False)
+def page_at(rule: str, *, query: Schema | None = None) -> Callable[[View], View]:
+    """Register a page, which is the same for everyone and not in the document."""
+    return pages.get(rule, access=PUBLIC, cache=SHARED, query=query, documented=False)
+
+
+def page_of_api(rule: str) -> Callable[[View], View]:
+    """Register a page at a path of the API.
+
+    The document has the page, because the response to `OPTIONS` names GET as well.
+    """
+    return pages.get(
+        rule,
+        access=PUBLIC,
+        cache=SHARED,
+        any_query=True,
+        returns={"type": "string"},
+        media_type="text/html",
+        error_type="text/html",
+        description="A page",
+    )
+
+
+@page_at("/", query=FrontPageQuery())
 def show_latest_posts(query: dict[str, Any]) -> Reply:
     """Show the latest posts."""
-    query["limit"], sort = POSTS_PER_PAGE, query.pop("sort")
-    order = queries.ORDERS[sort]
+    order = ORDERS[query["sort"]]
     posts = paginate(
-        queries.POST_EXCERPTS, query, name=order.name, time=order.time, newest_first=True
+        select_posts(excerpt=True),
+        limit=POSTS_PER_PAGE,
+        cursor=query.get("cursor"),
+        name=order.name,
+        time=order.time,
+        newest_first=True,
     )
-    return page("front.html", page=posts, sort=sort)
+    return page("front.html", page=posts, sort=query["sort"])
 
 
-@pages.get("/search", access=PUBLIC, query=SearchQuery(), documented=False)
+@page_at("/search", query=SearchQuery())
 def show_search_results(query: dict[str, Any]) -> Reply:
     """Show the form to search, and the posts in which the words occur."""
-    query["limit"], words = POSTS_PER_PAGE, query.pop("q")
-    found = paginate_results(queries.POSTS_WITH_CONTENT, query, words, max_length=MAX_LENGTH)
-    return page("search.html", page=found, q=words, terms=parse_query(words))
+    q = query["q"].strip()
+    is_short = has_short_prefix(q)
+    words = "" if is_short else q
+    found = paginate_results(
+        select_posts(content=True),
+        words,
+        limit=POSTS_PER_PAGE,
+        cursor=query.get("cursor"),
+        max_length=MAX_LENGTH,
+    )
+    terms = parse_query(words)
+    return page("search.html", page=found, q=q, terms=terms, has_short_prefix=is_short)
 
 
-@pages.get("/p/<page_id:id>", access=PUBLIC, query=CursorQuery(), documented=False)
+@page_at("/p/<page_id:id>", query=CursorQuery())
 def show_post(id: str, query: dict[str, Any]) -> Reply:
     """Show a post with its images and comments."""
-    post = queries.get_post(id)
-    images = queries.get_images_of_post(id) if post["has_images"] else []
+    post = get_post(id)
+    images = get_images_of_post(id) if post["has_images"] else []
     text = markdown_renderer()(post["content"])
     shown = markdown.image_ids(text)
-    query |= {"post": id, "limit": COMMENTS_PER_PAGE}
     comments = paginate(
-        queries.COMMENTS_ON_POST, query, name=id, newest_first=False, max_length=MAX_LENGTH
+        COMMENTS_ON_POST,
+        limit=COMMENTS_PER_PAGE,
+        cursor=query.get("cursor"),
+        name=id,
+        newest_first=False,
+        parameters={"post": id},
+        max_length=MAX_LENGTH,
     )
     return page(
         "post.html",
@@ -161,28 +203,34 @@ def show_post(id: str, query: dict[str, Any]) -> Reply:
     )
 
 
-@pages.get("/@<member:username>", access=PUBLIC, query=CursorQuery(), documented=False)
+@page_at("/@<member:username>", query=CursorQuery())
 def show_member(username: str, query: dict[str, Any]) -> Reply:
     """Show a member's profile and posts."""
-    user = queries.find_user(username)
+    user = find_user(username)
     if user is None:
         raise NoSuchUser
-    query |= {"author": user["id"], "limit": POSTS_PER_PAGE}
-    posts = paginate(queries.POST_EXCERPTS_OF_AUTHOR, query, name="list_posts", newest_first=True)
+    posts = paginate(
+        select_posts(excerpt=True, by_author=True),
+        limit=POSTS_PER_PAGE,
+        cursor=query.get("cursor"),
+        name="list_posts",
+        newest_first=True,
+        parameters={"author": user["id"]},
+    )
     return page("member.html", user=user, page=posts)
 
 
-@pages.get("/write", access=PUBLIC, documented=False)
+@page_at("/write")
 def show_editor() -> Reply:
     """Show the form for a new post."""
     return page("write.html", post=None, images=[])
 
 
-@pages.get("/p/<page_id:id>/edit", access=PUBLIC, documented=False)
+@page_at("/p/<page_id:id>/edit")
 def show_edit_form(id: str) -> Reply:
     """Show the form for an edit of a post."""
-    post = queries.get_post(id)
-    return page("write.html", post=post, images=queries.get_images_of_post(id))
+    post = get_post(id)
+    return page("write.html", post=post, images=get_images_of_post(id))
 
 
 @pages.post("/preview", access=SIGNED_IN, limit=LIMIT, body=PreviewInput(), returns=Preview())
@@ -192,25 +240,25 @@ def preview(body: dict[str, str]) -> Reply:
     return {"html": markdown_renderer()(body["content"])}
 
 
-@pages.get("/signin", access=PUBLIC, documented=False)
+@page_of_api("/signin")
 def show_sign_in() -> Reply:
     """Show the form to sign in."""
     return page("signin.html")
 
 
-@pages.get("/signup", access=PUBLIC, documented=False)
+@page_of_api("/signup")
 def show_sign_up() -> Reply:
     """Show the form to sign up."""
     return page("signup.html", is_open=current_app.config["SIGNUP"] == "open")
 
 
-@pages.get("/settings", access=PUBLIC, documented=False)
+@page_at("/settings")
 def show_settings() -> Reply:
     """Show the forms for one's own account."""
     return page("settings.html")
 
 
-@pages.get("/about", access=PUBLIC, documented=False)
+@page_at("/about")
 def show_about() -> Reply:
     """Show what the operator has written in about.md."""
     file = own_file(current_app, ABOUT)
@@ -221,19 +269,19 @@ def show_about() -> Reply:
     return response
 
 
-@pages.get("/custom.css", access=PUBLIC, documented=False)
+@pages.get("/custom.css", access=PUBLIC, cache=SHARED, documented=False)
 def show_custom_css() -> Reply:
     """Show the style sheet that the operator has written."""
     return send_from_directory(current_app.instance_path, CUSTOM_CSS)
 
 
-@pages.get("/favicon.svg", access=PUBLIC, documented=False)
+@pages.get("/favicon.svg", access=PUBLIC, cache=SHARED, documented=False)
 def show_icon() -> Reply:
     """Show the icon of the site."""
     return send_static_file("favicon.svg")
 
 
-@pages.get("/robots.txt", access=PUBLIC, documented=False)
+@pages.get("/robots.txt", access=PUBLIC, cache=SHARED, documented=False)
 def show_robots() -> Reply:
     """Say which pages are not for search engines."""
     lines = [f"Disallow: {request.script_root}{path}\n" for path in NOT_FOR_ROBOTS]

@@ -1,6 +1,8 @@
 """Connection settings, the locks that requests take, and the indexes that they use."""
 
 import select
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -11,16 +13,69 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
 from posting import create_app
-from posting.auth import passwords
-from posting.db.engine import READER, db, fetch_all, is_in_memory, violated_constraint
-from posting.db.models import Comment, Image, ImageData, Post, Session, User
+from posting.accounts import passwords
+from posting.accounts.models import Session, User
+from posting.comments.models import Comment
+from posting.db.access import database_access, only_reads
+from posting.db.base import db
+from posting.db.engine import is_in_memory
+from posting.db.errors import violated_constraint
+from posting.db.session import READER, begin, fetch_all, snapshot
 from posting.db.types import UtcDateTime, now
-from posting.http import request_body
+from posting.images.models import Image, ImageData
+from posting.posts.models import Post
+from posting.testbed import sign_in
+from posting.web import request_body
+from posting.web.endpoint import PUBLIC, Blueprint, Endpoint
 from tests.conftest import PASSWORD, POSTGRES
+from tests.helpers import ROOT
 from tests.helpers.assertions import assert_problem
 
 on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="is for SQLite")
 on_postgres = pytest.mark.skipif(not POSTGRES, reason="is for Postgres")
+# Write posts while no file may exceed 600 KiB, then without this limit, and print the responses.
+EXCEED_QUOTA = """
+import resource, sys
+from posting import create_app, testbed
+
+app = create_app({"TESTING": True, "DATABASE_URL": sys.argv[1]})
+client = testbed.sign_in(app, "ada")
+body = {"title": "a", "content": "b" * 100_000}
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (600 * 1024, unlimited[1]))
+while (response := client.post("/posts", json=body)).status_code == 201:
+    pass
+responses = [response, client.get("/posts"), client.post("/posts", json=body), client.get("/posts")]
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+responses.append(client.post("/posts", json=body))
+for response in responses:
+    is_full = "storage_full" in response.text
+    print(response.status_code, is_full, response.headers.get("Retry-After"))
+"""
+
+
+@pytest.fixture
+def in_request(make_app):
+    """Return a function that calls a function in the view of a request, and returns its result."""
+
+    def in_request(method, function):
+        results = []
+
+        def view():
+            results.append(function())
+            db.session.rollback()
+
+        blueprint = Blueprint("extra", __name__, description="Extra")
+        registered = "GET" if method == "HEAD" else method
+        endpoint = Endpoint("extra", "/extra", registered, view, access=PUBLIC, status=204)
+        blueprint.add_url_rule("/extra", "extra", endpoint, methods=[registered])
+        app = make_app()
+        app.register_blueprint(blueprint)
+        assert app.test_client().open("/extra", method=method).status_code == 204
+        [result] = results
+        return result
+
+    return in_request
 
 
 @on_sqlite
@@ -56,6 +111,85 @@ def test_postgres_connections_have_time_limits(app):
         parameters = connection.connection.driver_connection.info.get_parameters()
     assert parameters["tcp_user_timeout"] == "10000"
     assert (parameters["keepalives_idle"], parameters["keepalives_interval"]) == ("30", "10")
+
+
+class TestTimeLimit:
+    """Code that only reads has two seconds for each query."""
+
+    LONG = (
+        "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n {}) SELECT max(x) FROM n"
+    )
+
+    @pytest.fixture
+    def is_limited(self, monkeypatch):
+        """Return a function that returns whether a function is interrupted in a long query."""
+        monkeypatch.setattr("posting.db.sqlite.READ_SECONDS", -1)
+
+        def is_limited(execute):
+            if POSTGRES:
+                [[timeout]] = execute("SHOW statement_timeout")
+                return {"2s": True, "30s": False, "0": False}[timeout]
+            try:
+                return list(execute(self.LONG.format("LIMIT 20000"))) != [(20000,)]
+            except sa.exc.OperationalError as error:
+                return error.orig.sqlite_errorname == "SQLITE_INTERRUPT"
+
+        return is_limited
+
+    @staticmethod
+    def fetch(sql):
+        return fetch_all(sa.text(sql))
+
+    @staticmethod
+    def execute(sql):
+        return db.session.execute(sa.text(sql))
+
+    @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+    def test_requests_that_only_read_have_it(self, in_request, is_limited, method):
+        assert in_request(method, lambda: is_limited(self.fetch))
+        assert in_request(method, lambda: is_limited(self.execute))
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+    def test_requests_that_write_do_not_have_it(self, in_request, is_limited, method):
+        assert not in_request(method, lambda: is_limited(self.execute))
+
+    def test_a_read_of_a_request_that_writes_does_not_have_it(self, in_request, is_limited):
+        def read():
+            begin(writes=False)
+            return is_limited(self.execute)
+
+        assert not in_request("POST", read)
+
+    def test_commands_do_not_have_it(self, app, is_limited):
+        with app.app_context():
+            assert not is_limited(self.execute)
+            db.session.rollback()
+            begin(writes=False)
+            assert not is_limited(self.execute)
+
+    def test_a_snapshot_does_not_have_it(self, app, is_limited):
+        with app.app_context(), database_access(writes=False), snapshot() as connection:
+            assert not is_limited(connection.exec_driver_sql)
+
+    def test_a_write_of_code_that_else_only_reads_does_not_have_it(self, app, is_limited):
+        with app.app_context(), database_access(writes=False):
+            with db.engine.execution_options(writes=True).begin() as connection:
+                assert not is_limited(connection.exec_driver_sql)
+            assert is_limited(self.fetch)
+
+    @pytest.mark.parametrize("path", ["/posts?q=x", "/search?q=x"])
+    def test_a_request_that_takes_longer_is_503(self, anonymous, monkeypatch, caplog, path):
+        endless = "SELECT pg_sleep(30)" if POSTGRES else self.LONG.format("")
+        monkeypatch.setattr(
+            "posting.posts.search.results.find_posts", lambda *_: self.fetch(endless)
+        )
+        monkeypatch.setattr("posting.db.sqlite.READ_SECONDS", 0.05)  # on SQLite
+        response = anonymous.get(path, headers={"Accept": "application/json"})
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "10"
+        assert "took too long" in response.text
+        assert "The database did not answer" in caplog.text
+        assert anonymous.get("/posts").status_code == 200
 
 
 def test_the_pool_has_the_documented_size(app):
@@ -152,6 +286,37 @@ def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, short_lock_ti
     assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
 
+@on_sqlite
+def test_a_full_disk_is_507_for_writes_only(empty_app):
+    """On a database of its own, since that of other tests has free pages."""
+
+    def allow_no_new_page(connection, *_):
+        connection.execute("PRAGMA max_page_count=1")  # or the present number, if it is larger
+
+    client = sign_in(empty_app, "ada")
+    body = {"title": "a", "content": "b" * 100_000}
+    with empty_app.app_context():
+        engine = db.engine
+    sa.event.listen(engine, "checkout", allow_no_new_page)
+    for _ in range(2):
+        response = client.post("/posts", json=body)
+        assert assert_problem(response, 507)["code"] == "storage_full"
+        assert "Retry-After" not in response.headers
+        assert client.get("/posts").json == []
+    sa.event.remove(engine, "checkout", allow_no_new_page)
+    engine.dispose()
+    assert client.post("/posts", json=body).status_code == 201
+
+
+@on_sqlite
+def test_a_disk_quota_is_507_for_writes_only(tmp_path):
+    """In a process of its own, whose files may not grow, which SQLite takes for an I/O error."""
+    command = [sys.executable, "-c", EXCEED_QUOTA, f"sqlite:///{tmp_path / 'posting.db'}"]
+    run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    full, shown, written = "507 True None", "200 False None", "201 False None"
+    assert run.stdout.splitlines() == [full, shown, full, shown, written]
+
+
 @pytest.fixture
 def writing(app):
     """The app's engine, whose transactions write."""
@@ -167,7 +332,7 @@ def suspend_everyone(engine):
 @on_sqlite
 def test_the_threads_of_a_process_take_turns_to_write(writing, monkeypatch):
     pauses = []
-    monkeypatch.setattr("posting.db.engine.sleep", pauses.append)
+    monkeypatch.setattr("posting.db.sqlite.sleep", pauses.append)
     with ThreadPoolExecutor() as pool, writing.begin():
         others = [pool.submit(suspend_everyone, writing) for _ in range(3)]
         assert wait(others, timeout=0.2).done == set()
@@ -177,7 +342,7 @@ def test_the_threads_of_a_process_take_turns_to_write(writing, monkeypatch):
 
 @on_sqlite
 def test_a_thread_that_waits_too_long_for_its_turn_fails(writing, monkeypatch):
-    monkeypatch.setattr("posting.db.engine.WRITE_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("posting.db.sqlite.WRITE_LOCK_SECONDS", 0.1)
     with writing.begin(), pytest.raises(sa.exc.OperationalError, match="database is locked"):
         suspend_everyone(writing)
     suspend_everyone(writing)
@@ -186,7 +351,7 @@ def test_a_thread_that_waits_too_long_for_its_turn_fails(writing, monkeypatch):
 @on_sqlite
 @pytest.mark.parametrize("end", ["commit", "rollback", "close", "invalidate"])
 def test_a_turn_ends_when_its_connection_is_returned(writing, monkeypatch, end):
-    monkeypatch.setattr("posting.db.engine.WRITE_LOCK_SECONDS", 0)
+    monkeypatch.setattr("posting.db.sqlite.WRITE_LOCK_SECONDS", 0)
     connection = writing.connect()
     connection.begin()
     getattr(connection, end)()
@@ -205,7 +370,7 @@ def test_a_writer_tries_often_to_lock_while_another_process_writes(writing, monk
             if len(pauses) == 100:
                 other.execute("ROLLBACK")
 
-        monkeypatch.setattr("posting.db.engine.sleep", pause)
+        monkeypatch.setattr("posting.db.sqlite.sleep", pause)
         suspend_everyone(writing)
     assert len(pauses) == 100
     assert max(pauses) < 0.01
@@ -213,7 +378,7 @@ def test_a_writer_tries_often_to_lock_while_another_process_writes(writing, monk
 
 @on_sqlite
 def test_a_writer_that_has_waited_restores_the_timeout_of_its_connection(writing, monkeypatch):
-    monkeypatch.setattr("posting.db.engine.WRITE_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("posting.db.sqlite.WRITE_LOCK_SECONDS", 0.1)
     with closing(sqlite.connect(writing.url.database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with writing.connect() as connection:
@@ -234,10 +399,25 @@ def test_a_connection_that_writes_twice_does_not_wait_for_itself(writing):
 
 @on_sqlite
 @pytest.mark.parametrize(("method", "begin"), [("GET", "BEGIN"), ("POST", "BEGIN IMMEDIATE")])
-def test_only_writing_requests_begin_immediate(app, statements, method, begin):
-    with app.test_request_context(method=method):
+def test_only_writing_requests_begin_immediate(in_request, statements, method, begin):
+    def read():
+        statements.clear()  # those of the start
         db.session.execute(sa.select(User.id))
-    assert [sql for sql in statements if sql.startswith("BEGIN")] == [begin]
+        return statements[0]
+
+    assert in_request(method, read) == begin
+
+
+def test_code_only_reads_until_the_end_of_its_block():
+    assert not only_reads()
+    with database_access(writes=False):
+        assert only_reads()
+        with database_access(writes=True):
+            assert not only_reads()
+        with pytest.raises(KeyError), database_access(writes=False):
+            raise KeyError
+        assert only_reads()
+    assert not only_reads()
 
 
 @on_sqlite

@@ -4,9 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from itertools import pairwise
+from pathlib import Path
+from unittest.mock import Mock
 
 import flask_migrate
+import psycopg
 import pytest
 import sqlalchemy as sa
 from alembic.migration import MigrationContext
@@ -14,29 +18,35 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 
 from posting import create_app
+from posting.accounts.models import Act, Session, Token, User
+from posting.accounts.queries import find_account
 from posting.config import StartError
-from posting.db.engine import Base, db
-from posting.db.migrations import (
+from posting.db import migrations
+from posting.db.base import Base, db
+from posting.db.migrations.revisions import (
     FOLDER,
     VERSION_TABLE,
     head_revision,
     is_current,
     known_revisions,
-    schema_change,
 )
-from posting.db.models import ModerationAction, Post, RateWindow, Session, Token, User
-from posting.db.types import now
-from posting.domain.users import find_account
+from posting.db.migrations.start_errors import DatabaseUnavailableError
+from posting.db.migrations.upgrades import schema_change
+from posting.db.types import UtcDateTime, new_id, now
 from posting.ops import archive
+from posting.posts.models import Post
 from posting.testbed import running_app
+from posting.web.limits import RateWindow
 from tests.conftest import POSTGRES
 from tests.helpers import ROOT
 from tests.helpers.archives import example_archive, write_archive
+from tests.helpers.backups import garble_schema
 
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
+UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|idempotency_keys|rate_windows|moderation_acts|post_search)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|idempotency_keys|rate_windows|acts|post_search)(_\w+)?|alembic_version_pkc"
 )
 
 
@@ -115,6 +125,7 @@ def test_the_migrations_create_the_schema_of_the_models(migrated):
     migrated_schema = schema(db.engine)
     with db.engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE post_search")
+        connection.exec_driver_sql("DROP VIEW moderation_acts")
     Base.metadata.drop_all(db.engine)
     Base.metadata.create_all(db.engine)
     assert migrated_schema == schema(db.engine)
@@ -137,7 +148,7 @@ def test_all_constraints_follow_the_naming_convention(migrated):
 
 def test_a_full_downgrade_can_be_upgraded_again(flask, empty_url):
     flask("db", "upgrade")
-    assert "Running downgrade" in flask("db", "downgrade", "base").stderr
+    assert "Running downgrade" in flask("db", "downgrade", "--yes", "base").stderr
     engine = sa.create_engine(empty_url.replace("postgresql:", "postgresql+psycopg:"))
     assert sa.inspect(engine).get_table_names() == ["alembic_version"]
     engine.dispose()
@@ -179,15 +190,23 @@ def fill(path):
             Session(user=ada, token_hash="x", user_agent="x"),
             Token(user=ada, token_hash="x", name="x", scope="read", expires_at=now()),
             RateWindow(key="x", hits=1, ends_at=now()),
-            ModerationAction(moderator="grace", act="suspend", target="ada"),
+            Act(
+                moderator="grace",
+                moderator_id=new_id(),
+                action="deleted",
+                target_kind="post",
+                target_id=new_id(),
+                user_id=ada.id,
+            ),
         ]
     )
     db.session.commit()
 
 
 def rows(engine):
-    """Return the rows of each table."""
+    """Return the rows of each table, and of each view for the former version."""
     with engine.connect() as connection:
+        inspector = sa.inspect(connection)
         return {
             table: [
                 dict(row)
@@ -195,7 +214,7 @@ def rows(engine):
                     sa.text(f"SELECT * FROM {table} ORDER BY 1")
                 ).mappings()
             ]
-            for table in sa.inspect(connection).get_table_names()
+            for table in inspector.get_table_names() + inspector.get_view_names()
             if table != "alembic_version" and not table.startswith("post_search")
         }
 
@@ -207,6 +226,87 @@ def only_columns_of(found, others):
         for table, kept in others.items()
         if kept
     }
+
+
+def test_empty_display_names_and_bios_become_null(migrated):
+    flask_migrate.downgrade(revision="0009")
+    profiles = [("", ""), ("Bob", ""), ("", "Hello."), (None, " ")]
+    users = [
+        {"username": f"user-{n}", "password_hash": "x", "display_name": name, "bio": bio}
+        for n, (name, bio) in enumerate(profiles)
+    ]
+    with db.engine.begin() as connection:
+        connection.execute(sa.insert(User), users)
+    flask_migrate.upgrade()
+    found = sa.select(User.display_name, User.bio).order_by(User.username)
+    assert db.session.execute(found).all() == [
+        (None, None),
+        ("Bob", None),
+        (None, "Hello."),
+        (None, " "),
+    ]
+
+
+ID, POST_ID, MODERATOR_ID = (letter * 21 for letter in "apm")
+# `act`, `target` and `moderator_id` in 0010; `action`, `target_kind`, `target_id` and `user_id` in
+# 0011.
+CONVERTED_ACTS = [
+    (("deleted", f"post {POST_ID} of {ID}", MODERATOR_ID), ("deleted", "post", POST_ID, ID)),
+    (("deleted", f"comment {POST_ID}", MODERATOR_ID), ("deleted", "comment", POST_ID, None)),
+    (("password reset", f"user {ID}", None), ("password reset", "user", ID, ID)),
+]
+FORMER_ACTS = sa.table(
+    "moderation_acts",
+    *(sa.column(name) for name in ("id", "moderator", "moderator_id", "act", "target")),
+    sa.column("created_at", UtcDateTime()),
+)
+
+
+def former_acts():
+    """Return new rows of the former table."""
+    return [
+        {
+            "id": new_id(),
+            "moderator": "grace",
+            "moderator_id": moderator_id,
+            "act": act,
+            "target": target,
+            "created_at": now(),
+        }
+        for (act, target, moderator_id), _ in CONVERTED_ACTS
+    ]
+
+
+def test_the_moderation_log_is_converted(migrated):
+    """The former version still adds to it between the upgrade and its restart."""
+    flask_migrate.downgrade(revision="0010")
+    before, meanwhile = former_acts(), former_acts()
+    with db.engine.begin() as connection:
+        connection.execute(sa.insert(FORMER_ACTS), before)
+    flask_migrate.upgrade(revision="0011")
+    with db.engine.begin() as connection:
+        for row in meanwhile:
+            connection.execute(sa.insert(FORMER_ACTS).values(row))
+    acts = {act.id: act for act in db.session.scalars(sa.select(Act))}
+    assert acts.keys() == {row["id"] for row in before + meanwhile}
+    for row, (_, expected) in zip(before + meanwhile, CONVERTED_ACTS * 2, strict=True):
+        act = acts[row["id"]]
+        assert (act.action, act.target_kind, act.target_id, act.user_id) == expected
+        assert (act.moderator, act.moderator_id) == (row["moderator"], row["moderator_id"])
+        assert (act.created_at, act.reason) == (row["created_at"], None)
+    db.session.remove()
+    flask_migrate.downgrade(revision="0010")
+    with db.engine.connect() as connection:
+        left = connection.execute(sa.select(FORMER_ACTS)).mappings().all()
+    assert sorted(map(dict, left), key=str) == sorted(before + meanwhile, key=str)
+
+
+@pytest.mark.parametrize("length", [500, 501])
+def test_the_reason_of_an_act_is_limited(migrated, length):
+    act = {"moderator": "grace", "action": "deleted", "target_kind": "post", "target_id": POST_ID}
+    db.session.add(Act(**act, reason="x" * length))
+    with nullcontext() if length == 500 else pytest.raises(sa.exc.DBAPIError):
+        db.session.commit()
 
 
 def test_files_are_named_by_their_revisions():
@@ -289,24 +389,147 @@ class TestStart:
             assert (result.returncode, result.stdout) == (1, "")
             assert result.stderr.startswith(f"Error: {message}")
 
-    def test_an_unreachable_database_is_an_error(self, start):
-        url = "postgresql://postgres:hidden@127.0.0.1:9/nothing"
+    def test_the_service_waits_a_minute_for_postgres(self, monkeypatch, caplog):
+        pauses = []
+        monkeypatch.setattr(migrations, "sleep", pauses.append)
+        monkeypatch.setattr(migrations, "monotonic", lambda: sum(pauses))
+        with pytest.raises(StartError) as error:
+            create_app({"DATABASE_URL": f"{UNREACHABLE}?password=hidden"})
+        assert error.value.exit_status == 1  # systemd retries
+        assert "Check POSTING_DATABASE_URL and that the database is running." in str(error.value)
+        assert pauses == [1] * 60
+        lines = [record.getMessage() for record in caplog.records]
+        assert len(lines) == 60
+        for line in (*lines, str(error.value)):
+            assert "The database postgresql://postgres@127.0.0.1:9/nothing cannot be used" in line
+            assert "hidden" not in line
+
+    @pytest.mark.skipif(not POSTGRES, reason="asks a Postgres server")
+    @pytest.mark.parametrize("unknown", [{"username": "nobody_here"}, {"database": "no_such_one"}])
+    def test_an_unknown_role_or_database_is_an_error(self, start, unknown):
+        url = sa.make_url(POSTGRES).set(**unknown).render_as_string(hide_password=False)
         result = start("wsgi.py", POSTING_DATABASE_URL=url)
-        self.assert_stopped(result, "POSTING_DATABASE_URL", "127.0.0.1", code=1)  # systemd retries
-        assert "hidden" not in result.stderr
+        self.assert_stopped(result, *unknown.values(), "Check the user, the password and the name")
+
+    @pytest.fixture
+    def failing_start(self, monkeypatch):
+        """Return a function that starts the service while connections fail with an error.
+
+        It returns the status with which the service ends, and how long it waited before.
+        """
+        pauses = []
+        monkeypatch.setattr(migrations, "sleep", pauses.append)
+        monkeypatch.setattr(migrations, "monotonic", lambda: sum(pauses))
+
+        def failing_start(error, url=UNREACHABLE):
+            monkeypatch.setattr(psycopg, "connect", Mock(side_effect=error))
+            with pytest.raises(StartError) as raised:
+                create_app({"DATABASE_URL": url})
+            assert str(error) in str(raised.value)
+            return raised.value.exit_status, sum(pauses)
+
+        return failing_start
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            'role "me" does not exist',
+            'role "me" is not permitted to log in',
+            'database "posting" does not exist',
+            'permission denied for database "posting"',
+            'password authentication failed for user "me"',
+            'Peer authentication failed for user "me"',
+            'no pg_hba.conf entry for host "10.0.0.1", user "me", database "x", no encryption',
+            'pg_hba.conf rejects connection for host "10.0.0.1", user "me", database "x"',
+            "no such database: posting",  # the messages of PgBouncer
+            "password authentication failed",
+        ],
+    )
+    def test_a_server_that_refuses_the_user_is_an_error(self, failing_start, message):
+        error = f'connection to server at "10.0.0.2", port 5432 failed: FATAL:  {message}'
+        assert failing_start(psycopg.OperationalError(error)) == (3, 0)
+
+    def test_a_server_that_asks_for_a_password_is_an_error(self, failing_start):
+        connection = Mock(spec=["needs_password"], needs_password=True)
+        error = psycopg.OperationalError("connection failed: no password", pgconn=connection)
+        assert failing_start(error) == (3, 0)
+
+    @pytest.mark.parametrize(
+        "error", [psycopg.errors.InvalidPassword("x"), psycopg.errors.InvalidCatalogName("x")]
+    )
+    def test_a_refusal_with_its_code_is_an_error_in_every_language(self, failing_start, error):
+        assert failing_start(error) == (3, 0)
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            psycopg.OperationalError(f"connection failed: FATAL:  {message}")
+            for message in (
+                "the database system is starting up",
+                "the database system is shutting down",
+                "sorry, too many clients already",
+                'too many connections for role "does not exist"',
+                "remaining connection slots are reserved for superusers",
+                'LDAP authentication failed for user "me"',  # whose server may be down
+            )
+        ]
+        + [
+            psycopg.OperationalError("connection failed: Connection refused"),
+            psycopg.errors.CannotConnectNow("x"),
+            psycopg.errors.TooManyConnections("x"),
+        ],
+        ids=str,
+    )
+    def test_other_failures_of_postgres_are_waited_for(self, failing_start, error):
+        assert failing_start(error) == (1, 60)
+
+    @pytest.mark.parametrize("hosts", ["a,b/x", "/x?host=a&host=b", "/x?host=a,b"])
+    def test_another_server_of_several_may_accept_the_user(self, failing_start, hosts):
+        """A standby may refuse everyone while the server that is written to is down."""
+        error = psycopg.OperationalError("FATAL:  no pg_hba.conf entry for host")
+        assert failing_start(error, f"postgresql://{hosts}") == (1, 60)
+
+    def test_the_service_starts_as_soon_as_postgres_does(self, monkeypatch, caplog):
+        failures = [DatabaseUnavailableError("It is starting up.")] * 2
+        monkeypatch.setattr(migrations, "sleep", lambda _: None)
+        monkeypatch.setattr(
+            migrations, "ensure_current", Mock(side_effect=[*failures, None, AssertionError])
+        )
+        create_app({"DATABASE_URL": UNREACHABLE})
+        assert [record.getMessage() for record in caplog.records] == [
+            "Waiting for the database. It is starting up."
+        ] * 2
 
     def test_an_upgrade_of_an_unreachable_database_is_an_error(self, start):
-        url = "postgresql://postgres@127.0.0.1:9/nothing"
-        result = start("-m", "flask", "db", "upgrade", POSTING_DATABASE_URL=url)
+        result = start("-m", "flask", "db", "upgrade", POSTING_DATABASE_URL=UNREACHABLE)
         assert result.returncode == 1
         [line] = result.stderr.splitlines()
-        assert line.startswith("Error: The database postgresql+psycopg://postgres@127.0.0.1:9")
+        assert line.startswith("Error: The database postgresql://postgres@127.0.0.1:9/nothing ")
 
     def test_a_file_that_is_not_a_database_is_an_error(self, start, tmp_path):
         file = tmp_path / "file"
         file.write_text("This is no database, whatever the settings say. " * 99)
         result = start("wsgi.py", POSTING_DATABASE_URL=f"sqlite:///{file}")
-        self.assert_stopped(result, "not a database", str(file))
+        self.assert_stopped(result, "not a database", f"{file} is damaged", "flask restore")
+
+    @pytest.mark.skipif(bool(POSTGRES), reason="damages the file")
+    def test_a_damaged_schema_is_an_error(self, start, fresh_url):
+        file = Path(fresh_url.removeprefix("sqlite:///"))
+        garble_schema(file)
+        result = start("wsgi.py", POSTING_DATABASE_URL=fresh_url)
+        self.assert_stopped(result, f"{file} is damaged", "malformed database schema")
+
+    def test_a_folder_instead_of_a_file_is_an_error(self, start, tmp_path):
+        result = start("wsgi.py", POSTING_DATABASE_URL=f"sqlite:///{tmp_path}")
+        self.assert_stopped(result, f"{tmp_path} is a folder. Set POSTING_DATABASE_URL to a file")
+
+    @pytest.mark.skipif(bool(POSTGRES), reason="Postgres has no such file")
+    def test_a_mistake_in_a_migration_is_not_a_problem_of_the_file(self, migrated):
+        with (
+            pytest.raises(sa.exc.OperationalError, match="no such table"),
+            schema_change(db.engine) as connection,
+        ):
+            connection.exec_driver_sql("DELETE FROM missing")
 
     def test_a_missing_folder_is_an_error(self, start, tmp_path):
         folder = tmp_path / "nowhere"

@@ -6,9 +6,11 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from posting.db.engine import db
-from posting.db.models import Comment, Post, User
+from posting.accounts.models import User
+from posting.comments.models import Comment
+from posting.db.base import db
 from posting.db.types import new_id, now
+from posting.posts.models import Post
 from tests.conftest import POSTGRES
 from tests.helpers.assertions import assert_consistent
 
@@ -118,7 +120,7 @@ def assert_no_table_scan(text):
     ("path", "index"),
     [
         ("/posts/{0.post_id}/comments?limit=5", "ix_comments_post_id_created_at_id"),
-        ("/posts/{0.post_id}/comments?limit=5&order=newest", "ix_comments_post_id_created_at_id"),
+        ("/posts/{0.post_id}/comments?limit=5&sort=newest", "ix_comments_post_id_created_at_id"),
         ("/users/{0.author_id}/comments?limit=5", "ix_comments_author_id_created_at_id"),
     ],
 )

@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 import sqlalchemy as sa
 
 from posting import create_app
-from posting.db import search
-from posting.db.engine import db
-from posting.db.migrations import head_revision
+from posting.db.base import db
+from posting.db.migrations.revisions import head_revision
+from posting.posts import search
 from tests.helpers import ROOT
 
 ARCHIVES = ROOT / "tests" / "ops" / "archives"  # one of each schema, not compressed

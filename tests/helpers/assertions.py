@@ -6,7 +6,18 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.http import parse_options_header
 
-from posting.http.errors import INPUT_CODES, PROBLEM_CODES
+from posting.web.errors import input_codes, problem_codes
+
+# Headers that the document does not list, since clients need not read them.
+EVERYWHERE = {
+    "Content-Length",
+    "Content-Security-Policy",
+    "Content-Type",
+    "Cross-Origin-Resource-Policy",
+    "Referrer-Policy",
+    "Strict-Transport-Security",
+    "X-Content-Type-Options",
+}
 
 
 def assert_problem(response: Any, status: int) -> dict[str, Any]:
@@ -17,8 +28,8 @@ def assert_problem(response: Any, status: int) -> dict[str, Any]:
     assert body["status"] == status
     assert body["type"] == "about:blank"
     assert body["title"]
-    assert body["code"] in PROBLEM_CODES
-    assert {error["code"] for error in body.get("errors", ())} <= set(INPUT_CODES)
+    assert body["code"] in problem_codes()
+    assert {error["code"] for error in body.get("errors", ())} <= set(input_codes())
     assert body["detail"]
     assert body["request_id"] == response.headers["X-Request-ID"]
     assert ("errors" in body) == (status == 422)
@@ -43,12 +54,23 @@ def resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
-def without_extra_properties(document: dict[str, Any]) -> dict[str, Any]:
-    """Return an OpenAPI document that allows no additional properties."""
+def strict(document: dict[str, Any]) -> dict[str, Any]:
+    """Return an OpenAPI document that allows no properties and values of later versions."""
     document = deepcopy(document)
     for schema in document["components"]["schemas"].values():
         schema["additionalProperties"] = False
+        for field in schema["properties"].values():
+            if "x-extensible-enum" in field:
+                field["enum"] = field["x-extensible-enum"]
     return document
+
+
+def assert_headers(response: Any, headers: dict[str, Any], document: dict[str, Any]) -> None:
+    """Assert that a response has the headers that a document describes, and no others."""
+    described = {name: resolved(document, header) for name, header in headers.items()}
+    required = {name for name, header in described.items() if header.get("required")}
+    sent = set(response.headers.keys()) - EVERYWHERE
+    assert required <= sent <= described.keys(), response.request.url
 
 
 def next_url(response):

@@ -31,6 +31,16 @@ def overwrite_pages(file):
         pages.write(b"scribble" * 2048)
 
 
+def garble_schema(file):
+    """Change the schema so that SQLite's message about it is no valid UTF-8."""
+    change(
+        file,
+        "PRAGMA writable_schema=ON",
+        "UPDATE sqlite_master SET name = CAST(x'80ff' AS TEXT), sql = 'CREATE nonsense' "
+        "WHERE name = 'posts'",
+    )
+
+
 def leave_stale_log(file, stale):
     """Leave a log beside a database, as a killed process does."""
     with closing(sqlite.connect(file, isolation_level=None)) as writer:

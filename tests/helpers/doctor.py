@@ -3,10 +3,10 @@
 import click
 
 from posting import create_app
-from posting.db import search
-from posting.db.engine import db
-from posting.db.models import Post
+from posting.db.base import db
 from posting.ops import doctor
+from posting.posts import search
+from posting.posts.models import Post
 
 GOOD = {
     "PASSWORD_HASH": "scrypt:32768:8:3",

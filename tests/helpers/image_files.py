@@ -5,7 +5,8 @@ from io import BytesIO
 
 from PIL import Image, ImageChops, ImageStat
 
-from posting.domain.imaging import ReencodedImage, codec
+from posting.images.codec import ReencodedImage
+from posting.images.codec import child as codec
 
 MAX_BYTES = 5 * 2**20
 SECRET = b"a secret comment"

@@ -4,8 +4,8 @@ from io import BytesIO
 
 import sqlalchemy as sa
 
-from posting.db.engine import db
-from posting.db.models import Image, ImageData
+from posting.db.base import db
+from posting.images.models import Image, ImageData
 from tests.helpers import pictures
 
 

@@ -26,6 +26,7 @@ from tests.live.clients import close_clients
 from tests.live.load import Load
 from tests.live.sites import (
     CONFIG,
+    HEAPS,
     ROOT,
     Gunicorn,
     Nginx,
@@ -77,7 +78,7 @@ def running_servers(database_url: str, folder: Path) -> Iterator[Callable[..., S
     def serve(*wrapper: str, config: Path = CONFIG, **environment: Any) -> Server:
         port = free_port()
         log = folder / f"gunicorn-{port}.log"
-        settings = SETTINGS | {"POSTING_DATABASE_URL": database_url, "PORT": str(port)}
+        settings = SETTINGS | {"POSTING_DATABASE_URL": database_url, "PORT": str(port), **HEAPS}
         with log.open("wb") as stderr:
             process = subprocess.Popen(
                 [*wrapper, *gunicorn(config), "wsgi:app"],

@@ -42,6 +42,11 @@ class Load:
         for running in self._running:
             running.result()
 
+    def wait_for_writes(self, count: int) -> float:
+        """Wait for as many more acknowledged writes; return the seconds it took."""
+        goal = len(self.acknowledged) + count
+        return wait_until(lambda: len(self.acknowledged) >= goal)
+
     @property
     def failures(self) -> dict[str, int]:
         """The outcomes other than 200 and 201."""
@@ -95,7 +100,7 @@ class Load:
         return status
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 30) -> float:
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> float:
     """Wait until a condition is true; return the seconds it took."""
     started = time.monotonic()
     while not condition():

@@ -16,6 +16,7 @@ import requests
 
 ROOT = Path(__file__).parent.parent.parent
 CONFIG = Path("deploy/gunicorn.conf.py")
+HEAPS = {"MALLOC_ARENA_MAX": "2"}  # as deploy/serve.py sets it
 # Pass on a socket as systemd does: as file descriptor 3, for this process id.
 ACTIVATE = """
 import os, sys
@@ -73,7 +74,7 @@ class Gunicorn:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", ACTIVATE, str(descriptor), *gunicorn(), self.app],
                 cwd=code,
-                env=os.environ | self.environment,
+                env=os.environ | HEAPS | self.environment,
                 stderr=log,
                 pass_fds=[descriptor],
                 start_new_session=True,

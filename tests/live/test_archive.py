@@ -10,9 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from posting import create_app
-from posting.db.engine import db
-from posting.db.models import Image, ImageData, Post
+from posting.db.base import db
 from posting.db.types import new_id, now
+from posting.images.models import Image, ImageData
+from posting.posts.models import Post
 from tests.conftest import new_database
 from tests.live.clients import scaled
 from tests.live.conftest import ROOT

@@ -7,6 +7,8 @@ from playwright.sync_api import Page, expect
 
 from tests.helpers import pictures
 
+# The page processes input with a delay. A timer of its own ends after it, however slow the page is.
+WAIT = "() => new Promise((done) => setTimeout(done, 500))"
 ADA = {"username": "ada", "password": "a long walk by the sea"}
 
 
@@ -21,7 +23,7 @@ def try_out(page: Page, operation: str, *, id="", body=None, file=None):
         section.locator("textarea.body-param__text").fill(json.dumps(body))
     if file:
         section.locator("input[type=file]").set_input_files(file)
-    page.wait_for_timeout(500)  # the page processes input with a delay
+    page.evaluate(WAIT)
     section.get_by_role("button", name="Execute").click()
     status = section.locator(".live-responses-table tbody td.response-col_status").first
     return status.inner_text()[:3], section

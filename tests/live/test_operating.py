@@ -3,24 +3,30 @@
 import json
 import os
 import re
+import shutil
 import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import POSTGRES
-from tests.live.box import Box, can_boot
-from tests.live.sites import ROOT
-
-DOCUMENT = (ROOT / "docs" / "operating.md").read_text()
-BLOCK = re.compile(
-    r"^## (?P<section>[^\n]*)$|^```sh\n(?P<script>.*?)^```$", re.MULTILINE | re.DOTALL
+from tests.live import guide
+from tests.live.box import Box, can_boot, download_wheels, make_debian
+from tests.live.clients import scaled
+from tests.live.guide import (
+    ADA,
+    CREDENTIALS,
+    CURL,
+    HOST,
+    READY,
+    SITE,
+    create_post,
+    list_titles,
+    request_path,
 )
-COMMANDS = ("chown", "docker", "flask", "git", "journalctl", "make", "rm", "systemctl")
-CURL = "curl --silent --show-error --insecure --resolve example.org:443:127.0.0.1"
-SITE = "https://example.org"
-READY = f"until {CURL} --fail {SITE}/readyz; do sleep 0.2; done"
-ADA = "--cookie /root/ada"
+from tests.live.load import wait_until
+from tests.live.sites import ROOT, require_programs
+
 # Leftovers of an earlier installation, which the box removes.
 INSTALLED = """
 chroot . useradd --system --home-dir /opt/posting --shell /usr/sbin/nologin posting
@@ -33,7 +39,21 @@ ln -s ../sites-available/posting etc/nginx/sites-enabled/posting
 ln -s /dev/null etc/systemd/system/posting.socket
 printf '[Service]\nEnvironment=BIND=10.0.0.9\n' > etc/systemd/system/posting.service.d/machine.conf
 """
-CREDENTIALS = """'{"username": "ada", "password": "a long walk by the sea"}'"""
+# Packages of a machine beside those of the guide.
+MACHINE = ("systemd", "systemd-sysv", "dbus", "iproute2", "ca-certificates")
+# An authority that issues certificates as Let's Encrypt does, and the settings of certbot for it.
+PEBBLE = {
+    "listenAddress": "127.0.0.1:14000",
+    "managementListenAddress": "127.0.0.1:15000",
+    "certificate": "/root/pebble.pem",
+    "privateKey": "/root/pebble.key",
+    "httpPort": 80,
+}
+CERTBOT = """
+server = https://localhost:14000/dir
+no-verify-ssl = True
+"""
+OTHER_SITE = "server { listen 80 default_server; listen [::]:80 default_server; return 418; }"
 
 pytestmark = [
     pytest.mark.skipif(bool(POSTGRES), reason="uses both databases, and runs with SQLite"),
@@ -41,72 +61,43 @@ pytestmark = [
 ]
 
 
-def sections():
-    """Return the commands of each section."""
-    found: dict[str, list[str]] = {}
-    for match in BLOCK.finditer(DOCUMENT):
-        if match["section"]:
-            found[current := match["section"]] = []
-        else:
-            found[current].append(match["script"])
-    return {section: scripts for section, scripts in found.items() if scripts}
-
-
-def inline():
-    """Return the commands in the text, as they have to be run."""
-    found = re.findall(rf"`((?:{'|'.join(COMMANDS)}) [^`]*)`", BLOCK.sub("", DOCUMENT))
-    assert len(found) > 10
-    flask = "cd /opt/posting && runuser -u posting -- .venv/bin/flask"
-    return [re.sub("^flask", flask, command).replace("NAME", "ada") for command in found]
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory):
-    """A folder with the packages that `make install` needs, for the Python of Debian."""
-    folder = tmp_path_factory.mktemp("wheels")
-    version = subprocess.run(
-        ["/usr/bin/python3", "-c", "import platform; print(platform.python_version())"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    options = ["-qq", "--require-hashes", "--only-binary=:all:", "--python-version", version]
-    download = [sys.executable, "-m", "pip", "download", *options, "--dest", folder]
-    subprocess.run([*download, "--requirement", ROOT / "requirements.txt"], check=True)
-    return folder
+@pytest.fixture(
+    params=[
+        "this release",
+        pytest.param(
+            "trixie", marks=pytest.mark.skipif(scaled(True, False), reason="runs in make live")
+        ),
+    ]
+)
+def base(request, tmp_path):
+    """The root file system of a machine."""
+    if request.param == "this release":
+        yield Path("/")
+    else:
+        require_programs("mmdebstrap")
+        needed = guide.packages(*(set(guide.sections()) - {guide.CONTAINERS}))
+        yield make_debian(request.param, tmp_path / "base", {*MACHINE, *needed})
+        shutil.rmtree(tmp_path / "base")  # a gigabyte
 
 
 @pytest.fixture
-def box(tmp_path, wheels):
-    box = Box(tmp_path, INSTALLED, wheels=wheels, code=ROOT)
+def box(tmp_path, base):
+    require_programs("pebble", "certbot")
+    (programs := tmp_path / "programs").mkdir()
+    shutil.copy(shutil.which("pebble") or "pebble", programs)
+    show = ["python3", "-c", "import platform; print(platform.python_version())"]
+    version = subprocess.check_output(["chroot", base, *show], text=True).strip()
+    wheels = download_wheels(version, tmp_path / "wheels")
+    box = Box(tmp_path, INSTALLED, base, wheels=wheels, code=ROOT, programs=programs)
     yield box
     box.stop()
 
 
-@pytest.fixture
-def request_path(box):
-    """Send a request through nginx, and return the body of the response."""
-    return lambda path, *options: box.run(f"{CURL} {SITE}{path} {' '.join(options)}")
-
-
-@pytest.fixture
-def create_post(request_path):
-    def create_post(title):
-        body = f"""'{{"title": "{title}", "content": "x"}}'"""
-        assert title in request_path("/posts", "--fail", ADA, "--json", body)
-
-    return create_post
-
-
-@pytest.fixture
-def titles(request_path):
-    return lambda: re.findall(r'"title":"([^"]*)"', request_path("/posts", "--fail", ADA))
-
-
 @pytest.mark.timeout(1800)
-def test_each_command_works(box, request_path, create_post, titles):  # noqa: PLR0915 - as long as the document
+def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     prepare(box)
-    left = sections()
+    left = guide.sections()
+    del left[guide.CONTAINERS]  # test_container.py runs it
 
     *install, promote = left.pop("Install")
     for script in install:
@@ -114,57 +105,84 @@ def test_each_command_works(box, request_path, create_post, titles):  # noqa: PL
     assert "ok " in doctor
     assert "warning" not in doctor, doctor
     assert "failure" not in doctor, doctor
-    box.run("systemd-analyze security --threshold=15 posting.service")  # 10 is safest, 100 is worst
-    request_path("/signup", "--fail", "--json", CREDENTIALS)
-    request_path("/signin", "--fail", "--cookie-jar /root/ada", "--json", CREDENTIALS)
+    assert "[warn]" not in box.run("nginx -t")
+    for unit in ("posting.service", "posting-backup.service"):  # 10 is safest, 100 is worst
+        box.run(f"systemd-analyze security --threshold=15 {unit}")
+    request_path(box, "/signup", "--fail", "--json", CREDENTIALS)
+    request_path(box, "/signin", "--fail", "--cookie-jar /root/ada", "--json", CREDENTIALS)
     assert "ada is a moderator now." in box.run(promote)
-    assert '"role":"moderator"' in request_path("/users/me", ADA)
-    create_post("Before the backup")
-    [post] = json.loads(request_path("/posts", "--fail", ADA))
-    request_path("/docs/favicon-32x32.png", "--fail", "--output /root/picture.png")
+    assert '"role":"moderator"' in request_path(box, "/users/me", ADA)
+    post = create_post(box, "Before the backup")
+    request_path(box, "/docs/favicon-32x32.png", "--fail", "--output /root/picture.png")
     form = "--form file=@/root/picture.png"  # the sandbox of systemd allows the decoder
-    assert '"width":32' in request_path(f"/posts/{post['id']}/images", "--fail", ADA, form)
+    assert '"width":32' in request_path(box, f"/posts/{post['id']}/images", "--fail", ADA, form)
+    assert "HTTP/2 200" in request_path(box, "/", "--head")
+
+    check_certificates(box)
+    check_another_default_server(box)
+
+    name, close = left.pop("Set up your community")
+    box.run(name)
+    front, about = request_path(box, "/"), request_path(box, "/about")
+    assert "The Loom" in front
+    assert "A place for people who weave." in front
+    assert "<p>Be kind." in about
+    box.run(close)
+    assert "signup_closed" in request_path(box, "/signup", "--json", CREDENTIALS)
+    box.run("sed -i /POSTING_SIGNUP/d /opt/posting/.env && systemctl restart posting")
 
     [change] = left.pop("Change a setting")
     box.run(change)
     short = """'{"username": "bob", "password": "under fifteen"}'"""
-    assert '"pointer":"/password"' in request_path("/signup", "--json", short)
+    assert '"pointer":"/password"' in request_path(box, "/signup", "--json", short)
+
+    refuse_to_start(box)
 
     backup, restore = left.pop("Back up and restore")
+    box.run("echo Rules > /var/lib/posting/about.md && chmod 0640 /var/lib/posting/about.md")
+    box.run("chown posting: /var/lib/posting/about.md")
     box.run(backup)
-    create_post("After the backup")
-    assert "before-restore" in box.run(restore)
-    assert titles() == ["Before the backup"]
-    box.run("systemctl start posting-backup.service && ls /var/backups/posting/*day.db")
+    create_post(box, "After the backup")
+    box.run("echo Other rules > /var/lib/posting/about.md")
+    restored = box.run(restore)
+    assert "posting.db.before-restore-" in restored
+    assert "about.md.before-restore-" in restored
+    assert "settings" not in restored
+    assert list_titles(box) == ["Before the backup"]
+    assert "<p>Rules</p>" in request_path(box, "/about", "--fail")
+    box.run("systemctl start posting-backup.service")
+    nightly = box.run("cd /var/backups/posting && ls -A *day/")
+    assert nightly.split() == [".env", "about.md", "posting.db"]
+    fail_backup(box)
 
-    release(box)
+    guide.publish_next_version(box)
     log = "git -C /opt/posting log --oneline"
     upgrade, back, forward = left.pop("Upgrade")
     box.run(upgrade)
     assert "The next version" in box.run(log)
-    create_post("After the upgrade")
-    release(box)
+    create_post(box, "After the upgrade")
+    guide.publish_next_version(box)
     box.run("cd /opt/posting && git pull --ff-only")  # overwrites ORIG_HEAD
     box.run(back)
     assert "The next version" not in box.run(log)
-    assert titles() == ["Before the backup"]
+    assert list_titles(box) == ["Before the backup"]
     box.run(forward)
     assert "The next version" in box.run(log)
-    assert titles() == ["Before the backup"]
+    assert list_titles(box) == ["Before the backup"]
 
     prepare_postgres, move, dump, restore_dump, back = left.pop("Move to Postgres")
     box.run(prepare_postgres)
     box.run(move)
-    assert '"role":"moderator"' in request_path("/users/me", ADA)  # her session was moved too
-    assert titles() == ["Before the backup"]
+    assert '"role":"moderator"' in request_path(box, "/users/me", ADA)  # her session was moved too
+    assert list_titles(box) == ["Before the backup"]
     box.run(dump)
-    create_post("After the dump")
+    create_post(box, "After the dump")
     box.run(restore_dump)
-    assert titles() == ["Before the backup"]
+    assert list_titles(box) == ["Before the backup"]
     setting = box.run("grep ^POSTING_DATABASE_URL= /opt/posting/.env")
     box.run(back)
-    assert '"role":"moderator"' in request_path("/users/me", ADA)
-    assert titles() == ["Before the backup"]
+    assert '"role":"moderator"' in request_path(box, "/users/me", ADA)
+    assert list_titles(box) == ["Before the backup"]
     box.run(f"echo '{setting.strip()}' >> /opt/posting/.env; systemctl restart posting")
     doctor = box.run("cd /opt/posting && runuser -u posting -- .venv/bin/flask doctor")
     assert "failure" not in doctor, doctor
@@ -177,45 +195,98 @@ def test_each_command_works(box, request_path, create_post, titles):  # noqa: PL
     box.run(second)
     box.run(share)
     box.run(READY)
-    assert {tuple(titles()) for _ in range(4)} == {("Before the backup",)}
+    assert {tuple(list_titles(box)) for _ in range(4)} == {("Before the backup",)}
     assert "10.0.0.2:8000" in box.run("ss --listening --tcp --numeric")
 
-    for command in inline():
-        box.run(command)
+    for section, commands in guide.inline().items():
+        for command in commands if section not in {guide.CONTAINERS, "Uninstall"} else ():
+            flask = "cd /opt/posting && runuser -u posting -- .venv/bin/flask"
+            box.run(re.sub("^flask", flask, command).replace("NAME", "ada"))
     box.run(READY)
 
     [watch] = left.pop("What to watch")
     assert "active (running)" in box.run(watch)
     assert "Traceback" not in box.run("journalctl --unit posting --no-pager")
+    assert "disabled" in box.run("systemctl is-enabled posting-backup.timer || true")
+    files = box.run("find /var/lib/posting /var/backups/posting -printf '%y %m %u %p\n'")
+    private = re.compile(r"(d 700|f 600) posting .*|f 640 posting .*/about\.md.*")
+    assert all(map(private.fullmatch, files.splitlines())), files
+
+    [uninstall] = left.pop("Uninstall")
+    box.run(uninstall)
+    assert "certbot delete" in guide.inline()["Uninstall"]
+    box.run(f"certbot delete --non-interactive --cert-name {HOST}")
+    assert box.run("find /etc /opt /run /usr/local /var -name '*posting*'") == ""
+    assert "posting" not in box.run("cat /etc/passwd /etc/group; systemctl list-units --all")
+    assert "posting" not in box.run("runuser -u postgres -- psql --list")
+    box.run("nginx -t && systemctl is-active nginx")
     assert left == {}, "commands that were not run"
-    files = box.run("stat --format '%a %U %n' /var/lib/posting/* /var/backups/posting/*")
-    assert all(line.startswith("600 posting ") for line in files.splitlines()), files
+
+
+def check_certificates(box):
+    """Check that the site has the certificate of the authority, and the next one once renewed."""
+    show = f"echo | openssl s_client -connect 127.0.0.1:443 -servername {HOST} 2> /dev/null"
+    show = f"({show}) | openssl x509 -noout -issuer -serial"
+    first = box.run(show)
+    assert "Pebble" in first
+    assert "certbot.timer" in box.run("systemctl list-timers --no-pager")
+    box.run("certbot renew --force-renewal --no-random-sleep-on-renew")
+    wait_until(lambda: box.run(show) != first)  # nginx reloads in the background
+    assert "Pebble" in box.run(show)
+
+
+def check_another_default_server(box):
+    """Check what the guide says about another site with a default server."""
+    other = "/etc/nginx/sites-enabled/other"
+    box.run(f"echo '{OTHER_SITE}' > {other}")
+    assert "a duplicate default server" in box.run("nginx -t", check=False)
+    [cure] = [command for command in guide.inline()["Troubleshooting"] if command.startswith("sed")]
+    site = "/etc/nginx/sites-available/posting"
+    box.run(f"cp {site} /root/site && {cure} && nginx -t && systemctl reload nginx")
+    unknown_host = f"{CURL} --output /dev/null --write-out '%{{http_code}}' http://127.0.0.1/"
+    wait_until(lambda: box.run(unknown_host, check=False) == "418")
+    assert "ok" in box.run(f"{CURL} --fail {SITE}/readyz")
+    box.run(f"rm {other} && cp /root/site {site} && nginx -t && systemctl reload nginx")
 
 
 def prepare(box):
-    """Turn the box into a bare Debian, with the code where it can be cloned from."""
+    """Turn the box into a bare Debian with the addresses of two machines and an authority."""
+    guide.publish(box)
     box.run(
-        """
-        echo 127.0.0.1 example.org >> /etc/hosts
+        f"""
         for address in 10.0.0.1 10.0.0.2; do ip address add $address/32 dev lo; done
-        echo 'APT::Get::Upgrade "false";' > /etc/apt/apt.conf.d/no-network
-        pg_createcluster 15 main
-        git config --system --add safe.directory '*'
-        git config --system user.name tester
-        git config --system user.email tester@example.org
-        git config --system url./srv/posting.insteadOf https://example.org/posting.git
-        mkdir -p /srv/posting
-        cd /code
-        git ls-files -z --cached --others --exclude-standard \\
-            | tar --null --files-from - --create --ignore-failed-read | tar -x -C /srv/posting
-        cd /srv/posting
-        git init --quiet
-        git add --all
-        git commit --quiet --allow-empty --message 'The installed version'
+        pg_createcluster "$(ls /usr/lib/postgresql)" main
+        echo '{CERTBOT}' >> /etc/letsencrypt/cli.ini
+        echo '{json.dumps({"pebble": PEBBLE})}' > /root/pebble.json
+        openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \\
+            -keyout /root/pebble.key -out /root/pebble.pem
+        systemd-run --setenv=PEBBLE_VA_NOSLEEP=1 /programs/pebble -config /root/pebble.json
+        until curl --silent --fail --insecure https://localhost:15000/roots/0 \\
+            > /usr/local/share/ca-certificates/pebble.crt; do sleep 0.2; done
+        update-ca-certificates
         """
     )
 
 
-def release(box):
-    """Publish a new version."""
-    box.run("cd /srv/posting && git commit --quiet --allow-empty --message 'The next version'")
+def fail_backup(box):
+    """Let the nightly backup fail, and check that the log says so."""
+    failed = "journalctl --unit posting-backup-failed --priority err --no-pager"
+    assert "has failed" not in box.run(failed, check=False)
+    box.run("chmod 0600 /opt/posting/.env && ! systemctl start posting-backup.service")
+    box.run(f"until {failed} | grep --quiet 'The backup of Posting has failed'; do sleep 0.2; done")
+    box.run("chmod 0640 /opt/posting/.env && systemctl start posting-backup.service")
+
+
+def refuse_to_start(box):
+    """Start with a mistake in `.env`: systemd gives up, also if requests wait in the socket."""
+    box.run("echo 'POSTING_SIGNUP: closed' >> /opt/posting/.env; systemctl restart posting || true")
+    box.run(f"{CURL} {SITE}/readyz & sleep 30; wait")
+    log = box.run("journalctl --unit posting --no-pager")
+    line = f"posting: /opt/posting/.env, line {int(box.run('wc -l < /opt/posting/.env'))} is "
+    refused = log.count(f"{line}not NAME=value")
+    assert 1 < refused <= 6, log
+    flask = "cd /opt/posting && runuser -u posting -- .venv/bin/flask"
+    assert box.run(f"{flask} doctor || true").startswith(line)
+    assert box.run("systemctl is-failed posting.service posting.socket").split() == ["failed"] * 2
+    box.run("sed -i '$d' /opt/posting/.env && systemctl restart posting")
+    box.run(READY)

@@ -103,7 +103,7 @@ def test_the_server_reads_the_settings_of_the_folder(start, run, tmp_path):
         assert signed_up.status_code == 201
         for path in ("/", "/favicon.svg", "/docs"):
             assert requests.get(f"http://127.0.0.1:{port}{path}", timeout=9).status_code == 200
-        output = run("-m", "flask", "--app", "posting.wsgi", "users", "promote", "ada")
+        output = run("-m", "posting", "users", "promote", "ada")
         assert output == "ada is a moderator now.\n"
         data = list((tmp_path / "instance").iterdir())
         assert {path.name for path in data} >= {"own.db", "own.db-wal", "own.db-shm"}

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from posting.web.errors import problem_codes
 from tests.live.clients import scaled
 from tests.live.sites import CONFIG, ROOT
 
@@ -53,7 +54,9 @@ def test_no_request_causes_a_server_error(send):
     assert send(HEAD + b"zz\r\n{}\r\n0\r\n\r\n") == 400
     assert send(HEAD + b"2\r\n{}xx\r\n0\r\n\r\n") == 400
     assert send(b"GET /users/me HTTP/1.1\r\nHost: x\r\nCookie: session=\xff\xfe\r\n\r\n") == 401
-    assert send(b"GET /posts HTTP/1.1\r\nHost: \xff<>\r\nIf-None-Match: \xff\r\n\r\n") == 200
+    assert send(b"GET /posts HTTP/1.1\r\nHost: \xff<>\r\nIf-None-Match: \xff\r\n\r\n") == 400
+    assert send(b"GET /posts HTTP/1.1\r\nHost: x\r\nIf-None-Match: \xff\r\n\r\n") == 200
+    assert send(b"GET /feed.atom HTTP/1.1\r\nHost: 1.2.3.999\r\n\r\n") == 400
     assert send(b"GET /posts/%FF%00 HTTP/1.1\r\nHost: x\r\nX-Request-ID: \xff\r\n\r\n") == 422
     assert send(b"GET / HTTP/1.0\r\n\r\n") == 200
 
@@ -99,6 +102,7 @@ def impatient_config(folder):
         (b"GET / HTTP/1.1", b"<no colon>", "400 Bad Request"),
         (b"GET /", b"X: x", "400 Bad Request"),
         (b"GET / HTTP/1.1", b"Transfer-Encoding: odd", "501 Not Implemented"),
+        (b"GET / HTTP/1.1", b"Expect: odd", "417 Expectation Failed"),
     ],
 )
 def test_gunicorn_refuses_with_problem_details(exchange, server, request_line, header, refusal):
@@ -108,6 +112,7 @@ def test_gunicorn_refuses_with_problem_details(exchange, server, request_line, h
     assert f"{problem['status']} {problem['title']}" == refusal
     assert response.headers["Content-Type"] == "application/problem+json"
     assert response.headers["Connection"] == "close"
+    assert problem["code"] in problem_codes()
     assert problem["detail"]
     assert problem["type"] == "about:blank"
     assert problem["request_id"] == response.headers["X-Request-ID"]

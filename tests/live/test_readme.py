@@ -13,6 +13,7 @@ CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # Differs from run to run. Everything else must be the same.
 VARYING = re.compile(
     r'(?P<id>(?<=")[A-Za-z0-9_-]{21}(?=")|(?<=/)[A-Za-z0-9_-]{21}(?![A-Za-z0-9_-]))'
+    r'|(?P<digest>(?<="1-)[0-9a-f]{16}(?="))'
     r"|(?P<timestamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"
     r'|(?P<request>(?<="request_id":")[^"]+)'
     r'|(?P<size>(?<="size":)\d+)'
@@ -31,17 +32,17 @@ def test_the_tour_prints_what_it_shows(serve, tmp_path):
     if not shutil.which("curl") and "CI" not in os.environ:
         pytest.skip("the tour needs curl")
     shown_url, url = "http://127.0.0.1:8000", serve().url
-    actual_ids: dict[str, str] = {}
+    actual_values: dict[str, str] = {}
     commands = list(tour())
     assert len(commands) > 9
     for command, shown in commands:
         script = command.replace(shown_url, url)
-        for shown_id, actual_id in actual_ids.items():
-            script = script.replace(shown_id, actual_id)
+        for shown_value, actual_value in actual_values.items():
+            script = script.replace(shown_value, actual_value)
         output = subprocess.run(
             script, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
         ).stdout.replace(url, shown_url)
         assert VARYING.sub("…", output) == VARYING.sub("…", shown), command
         for match, actual in zip(VARYING.finditer(shown), VARYING.finditer(output), strict=True):
-            if match["id"]:
-                assert actual_ids.setdefault(match[0], actual[0]) == actual[0], command
+            if match["id"] or match["digest"]:
+                assert actual_values.setdefault(match[0], actual[0]) == actual[0], command

@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from os import kill
+from statistics import median
 
 import pytest
 import requests
@@ -83,6 +84,7 @@ def test_killing_a_worker_loses_no_write(site, ada, check_load):
             with suppress(ProcessLookupError, IndexError):  # if it has just been killed
                 kill(random.choice(gunicorn.workers()), signal.SIGKILL)
             time.sleep(random.uniform(0.05, 0.3))
+        load.wait_for_writes(10)
     check_load(load, f"{rounds} workers killed under 8 writers")
     assert set(load.failures) <= INTERRUPTED
 
@@ -92,11 +94,11 @@ def test_killing_the_server_loses_no_write(site, ada, check_load):
     [gunicorn] = site.gunicorns
     with Load(site.url, ada) as load:
         for _ in range(rounds):
-            time.sleep(random.uniform(0.1, 0.5))
+            load.wait_for_writes(10)
+            time.sleep(random.uniform(0, 0.5))
             gunicorn.kill()
             gunicorn.start()
-            wait_until(gunicorn.workers)
-            time.sleep(random.uniform(0.1, 0.5))
+        load.wait_for_writes(10)
     check_load(load, f"{rounds} servers killed under 8 writers")
     assert set(load.failures) <= INTERRUPTED
 
@@ -108,6 +110,19 @@ def test_slow_bodies_do_not_delay_other_requests(site, ada, figure):
         "POST /signin HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         "Content-Length: 1000\r\n\r\n{"
     )
+
+    def read():
+        """Return how long a read takes. A signed-in client bypasses nginx's cache."""
+        started = time.perf_counter()
+        assert ada.get(f"{site.url}/posts", timeout=20).status_code == 200
+        return time.perf_counter() - started
+
+    def slowest_of(times):
+        """Return the time that 99 % of reads do not exceed."""
+        return sorted(times)[len(times) * 99 // 100]
+
+    rounds = scaled(200, 2000)
+    before = slowest_of([read() for _ in range(rounds)])
     times = []
     with ExitStack() as stack, ThreadPoolExecutor(50) as pool, site.client() as reader:
 
@@ -118,21 +133,17 @@ def test_slow_bodies_do_not_delay_other_requests(site, ada, figure):
             return slow
 
         slow = [stack.enter_context(each) for each in pool.map(connect, range(300))]
-        for number in range(scaled(200, 2000)):
+        for number in range(rounds):
             slow[number % 300].sendall(b" ")
-            started = time.perf_counter()
-            # A signed-in client bypasses nginx's cache.
-            assert ada.get(f"{site.url}/posts", timeout=20).status_code == 200
-            times.append(time.perf_counter() - started)
+            times.append(read())
         assert reader.get(f"{site.url}/posts", timeout=20).status_code == 200
-    times.sort()
-    typical, slowest = times[len(times) // 2], times[len(times) * 99 // 100]
+    slowest = slowest_of(times)
     figure(
-        f"{len(times):,} reads during 300 slow bodies: median {typical * 1000:.1f} ms, "
-        f"99 % {slowest * 1000:.1f} ms"
+        f"{rounds:,} reads during 300 slow bodies: median {median(times) * 1000:.1f} ms, "
+        f"99 % {slowest * 1000:.1f} ms, and {before * 1000:.1f} ms before"
     )
     # A body that held a thread would do so for ten seconds.
-    assert slowest < scaled(2, 0.1)
+    assert slowest < max(scaled(2, 0.1), 5 * before)
 
 
 def test_metrics_include_all_workers(serve):

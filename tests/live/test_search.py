@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from posting import create_app
-from posting.db import search
-from posting.db.engine import db
+from posting.db.base import db
+from posting.posts import search
 from tests.helpers import ROOT
 from tests.live.clients import scaled, sign_in
-from tests.live.load import Load, wait_until
+from tests.live.load import Load
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_readers_and_writers_continue_during_a_rebuild(serve, flask, fresh_url, 
     ada = sign_in(url, "ada")
     rebuilds = scaled(3, 20)
     with Load(url, ada, writers=4, readers=2) as load:
-        wait_until(lambda: len(load.acknowledged) > 10)
+        load.wait_for_writes(10)
         for _ in range(rebuilds):
             assert "Indexed" in flask("search", "rebuild")
     figure(f"{len(load.acknowledged):,} posts during {rebuilds} rebuilds of the search index")

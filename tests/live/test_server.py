@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
@@ -18,6 +19,8 @@ from tests.live.conftest import SETTINGS, free_port
 from tests.live.sites import ROOT
 
 SERVE = [".venv/bin/python", "deploy/serve.py"]
+MAKE_RUN = ["make", "run"]
+MAKE_DEV = ["make", "dev"]
 MAX_SECONDS = 120
 ADA = {"username": "ada", "password": "a long walk by the sea"}
 
@@ -31,15 +34,28 @@ class Checkout:
         shutil.copytree(ROOT / "deploy", folder / "deploy")
         for name in ("Makefile", "wsgi.py", "requirements.txt"):
             shutil.copy(ROOT / name, folder)
-        (folder / ".venv").symlink_to(sys.prefix)
+        self._install(folder / ".venv")
         self.settings(**SETTINGS)
+
+    def _install(self, environment: Path) -> None:
+        """Run `make install` with the packages of this environment, and without pip."""
+        (environment / "bin").mkdir(parents=True)
+        for name in ("lib", "pyvenv.cfg", "bin/python"):
+            (environment / name).symlink_to(Path(sys.prefix) / name)
+        (environment / "bin" / "pip").symlink_to(shutil.which("true"))
+        (environment / "pip").touch()
+        assert self.run("make", "install")[0] == 0
 
     def settings(self, **settings):
         with (self.folder / ".env").open("a") as file:
             file.writelines(f"{name}={value}\n" for name, value in settings.items())
 
     def popen(self, *command, **environment):
-        own = {name: value for name, value in os.environ.items() if "DOTENV" not in name}
+        own = {
+            name: value
+            for name, value in os.environ.items()
+            if "DOTENV" not in name and not name.startswith(("MAKE", "MFLAGS"))
+        }
         return subprocess.Popen(
             command,
             cwd=self.folder,
@@ -60,25 +76,28 @@ class Checkout:
         return process.returncode, output, errors
 
     @contextmanager
+    def running(self, *command, **environment):
+        """Start a command and yield its process, which is killed at the end or if it hangs."""
+        with self.popen(*command, **environment) as process:
+            deadline = Timer(MAX_SECONDS, kill_all, [process])
+            deadline.start()
+            try:
+                yield process
+            finally:
+                deadline.cancel()
+                kill_all(process)
+
+    @contextmanager
     def serving(self, *command, **environment):
         """Start a server; yield the address that it prints when it is ready."""
-        process = self.popen(*command, **environment)
-        deadline = Timer(MAX_SECONDS, kill_all, [process])
-        deadline.start()
-        try:
+        with self.running(*command, **environment) as process:
             lines = iter(process.stdout.readline, "")
             found = (re.match(r"Posting is at (\S+) and its docs", line) for line in lines)
             [address] = [next(filter(None, found), None)]
             assert address, process.stderr.read()
-            deadline.cancel()
             yield address[1]
-        finally:
-            deadline.cancel()
             process.terminate()
-            try:
-                process.communicate(timeout=MAX_SECONDS)
-            finally:
-                kill_all(process)
+            process.communicate(timeout=MAX_SECONDS)
 
 
 def kill_all(process):
@@ -99,7 +118,7 @@ def database(checkout, fresh_url):
     return fresh_url
 
 
-@pytest.mark.parametrize("command", [SERVE, ["make", "--old-file=.venv/run", "run"]])
+@pytest.mark.parametrize("command", [SERVE, MAKE_RUN], ids=" ".join)
 def test_the_server_and_flask_read_the_same_file(checkout, database, command):
     port = str(free_port())
     checkout.settings(PORT=port, POSTING_PASSWORD_MIN="15")
@@ -120,13 +139,73 @@ def test_the_environment_overrides_the_file(checkout, database):
         assert requests.get(f"{url}/readyz", timeout=9).status_code == 200
 
 
+@contextmanager
+def serving_on_a_socket(checkout, *command, **environment):
+    """Start a server on the socket `sock`; yield the process and the process id of its worker."""
+    socket = f"unix:{checkout.folder / 'sock'}"
+    with checkout.running(*command, BIND=socket, WEB_CONCURRENCY="1", **environment) as process:
+        lines = iter(process.stderr.readline, "")
+        found = (re.search(r"Booting worker with pid: (\d+)", line) for line in lines)
+        yield process, next(filter(None, found))[1]
+
+
 def test_no_address_is_printed_for_a_unix_socket(checkout, database):
-    path = checkout.folder / "sock"
-    process = checkout.popen(*SERVE, BIND=f"unix:{path}")
-    log = iter(process.stderr.readline, "")
-    assert any("Booting worker" in line for line in log)
-    process.terminate()
-    assert process.communicate(timeout=MAX_SECONDS)[0] == ""
+    with serving_on_a_socket(checkout, *SERVE) as (process, _):
+        process.terminate()
+        assert process.communicate(timeout=MAX_SECONDS)[0] == ""
+
+
+def test_only_the_group_of_the_service_can_connect_to_its_unix_socket(checkout, database):
+    """Other users of the machine could name any IP address in X-Forwarded-For."""
+    with serving_on_a_socket(checkout, *SERVE):
+        assert stat.filemode((checkout.folder / "sock").stat().st_mode) == "srw-rw----"
+
+
+@pytest.mark.parametrize("command", [SERVE, MAKE_RUN], ids=" ".join)
+@pytest.mark.parametrize(("own", "expected"), [({}, "2"), ({"MALLOC_ARENA_MAX": "1"}, "1")])
+def test_the_threads_of_a_worker_share_heaps(checkout, database, command, own, expected):
+    with serving_on_a_socket(checkout, *command, **own) as (_, worker):
+        environment = Path(f"/proc/{worker}/environ").read_text().split("\0")
+    assert f"MALLOC_ARENA_MAX={expected}" in environment
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [({"PORT": "{port}", "BIND": "127.0.0.2"}, []), ({}, ["PORT={port}", "BIND=127.0.0.2"])],
+    ids=["in the file", "of make"],
+)
+def test_the_development_server_listens_where_the_server_would(
+    checkout, database, settings, options
+):
+    port = free_port()
+    checkout.settings(**{name: value.format(port=port) for name, value in settings.items()})
+    command = [*MAKE_DEV, *(option.format(port=port) for option in options)]
+    with checkout.running(*command) as process:
+        lines = iter(process.stderr.readline, "")
+        assert any(f"Running on http://127.0.0.2:{port}\n" in line for line in lines)
+        lines = iter(process.stdout.readline, "")
+        assert any("Debug mode: on" in line for line in lines)
+
+
+def test_each_line_of_the_log_is_json(checkout, database):
+    port = str(free_port())
+    checkout.settings(POSTING_LOG_FORMAT="json")
+    lines = []
+    with checkout.running(*SERVE, PORT=port, WEB_CONCURRENCY="1") as process:
+        while not lines or "Booting worker" not in lines[-1]:
+            lines.append(process.stderr.readline())
+        url = f"http://127.0.0.1:{port}"
+        assert requests.post(f"{url}/signup", json=ADA, timeout=9).status_code == 201
+        assert requests.get(url, headers={"X": "x" * 5000}, timeout=9).status_code == 431
+        process.terminate()
+        output, errors = process.communicate(timeout=MAX_SECONDS)
+    entries = [json.loads(line) for line in (*lines, *errors.splitlines())]
+    assert output == ""
+    assert all({"time", "level", "logger", "request_id", "message"} <= set(e) for e in entries)
+    messages = [entry["message"].partition(" ")[0] for entry in entries]
+    for first_word in ("Starting", "Listening", "Booting", "Refused", "Handling", "Shutting"):
+        assert messages.count(first_word) == 1, messages
+    assert [entry["route"] for entry in entries if "route" in entry] == ["/signup"]
 
 
 def test_create_app_does_not_read_the_file(checkout):
@@ -186,27 +265,39 @@ def test_an_empty_number_means_the_default(checkout, database):
 @pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
 def test_flask_run_logs_a_request_once(checkout, database, debug):
     port = str(free_port())
-    process = checkout.popen(".venv/bin/flask", "run", "--no-reload", "--port", port, *debug)
-    deadline = Timer(MAX_SECONDS, kill_all, [process])
-    deadline.start()
-    try:
+    command = [".venv/bin/flask", "run", "--no-reload", "--port", port, *debug]
+    with checkout.running(*command) as process:
         log = iter(process.stderr.readline, "")
         assert any(f"Running on http://127.0.0.1:{port}" in line for line in log)
         assert "CTRL+C" in next(log)
         for path in ("posts", "nowhere", "docs/favicon-32x32.png"):
             requests.get(f"http://127.0.0.1:{port}/{path}", timeout=9)
-    finally:
         process.terminate()
         lines = process.communicate(timeout=MAX_SECONDS)[1].splitlines()
-        deadline.cancel()
     routes = [re.sub(r".* route=(\S+) .*", r"\1", line) for line in lines if "GET" in line]
     assert routes == ["/posts", "none", "/docs/{filename}"]
 
 
-def test_an_unreadable_file_stops_the_server(checkout):
+@pytest.mark.parametrize(
+    "command",
+    [
+        SERVE,
+        MAKE_RUN,
+        MAKE_DEV,
+        [".venv/bin/flask", "doctor"],
+        [".venv/bin/flask", "run"],
+        [".venv/bin/python", "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "wsgi:app"],
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_in_the_file_stops_every_command_with_one_line(checkout, command):
     file = checkout.folder / ".env"
-    file.write_bytes(b"POSTING_PUBLIC_URL=https://\xff\n")
-    code, output, errors = checkout.run(*SERVE)
-    assert (code, output) == (3, "")
-    assert errors.startswith("posting: The settings in .env cannot be read (")
-    assert errors.count("\n") == 1
+    for mistake, problem in (
+        (b"POSTING_SIGNUP: closed", "is not NAME=value, such as POSTING_SIGNUP=closed. "),
+        (b"POSTING_NAME=Caf\xe9", "is not UTF-8. Save the file as UTF-8."),
+    ):
+        file.write_bytes(b"# comment\n\n" + mistake + b"\n")
+        code, output, errors = checkout.run(*command)
+        [line] = [line for line in errors.splitlines() if not line.startswith("make:")]
+        assert line.startswith(f"posting: {file}, line 3 {problem}")
+        assert (code, output) == (2 if command[0] == "make" else 3, "")

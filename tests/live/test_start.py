@@ -55,7 +55,7 @@ def test_four_processes_migrate_a_new_sqlite_database_once(tmp_path):
 def test_four_workers_start(serve):
     server = serve(WEB_CONCURRENCY="4")
     for _ in range(20):
-        assert requests.get(f"{server.url}/posts", timeout=5).json() == []
+        assert requests.get(f"{server.url}/posts", timeout=20).json() == []
 
 
 @pytest.mark.skipif(bool(POSTGRES), reason="Postgres has no such file")

@@ -77,11 +77,10 @@ def test_no_read_fails_when_a_host_dies(start_site, check_load):
     ada = sign_in(site.url, "ada", site.client())
     dying = site.gunicorns[1]
     with Load(site.url, ada, writers=4, readers=4) as load:
-        wait_until(lambda: len(load.acknowledged) > 50)
+        load.wait_for_writes(50)
         dying.kill()
         dying.listener.close()
-        survived = len(load.acknowledged)
-        wait_until(lambda: len(load.acknowledged) > survived + 50)
+        load.wait_for_writes(50)
     check_load(load, "one of two hosts killed under load")
     assert set(load.failures) <= {"POST 502", "POST ChunkedEncodingError"}
 
@@ -92,18 +91,16 @@ def test_an_upgrade_fails_no_request(start_site, tmp_path, check_load):
     ada = sign_in(site.url, "ada", site.client())
     code = next_version(tmp_path / "next")
     with Load(site.url, ada, writers=4, readers=4) as load:
-        wait_until(lambda: len(load.acknowledged) > 50)
+        load.wait_for_writes(50)
         environment = os.environ | site.gunicorns[0].environment
         upgrade = [sys.executable, "-m", "flask", "--app", "wsgi", "db", "upgrade"]
         subprocess.run(upgrade, cwd=code, env=environment, check=True, capture_output=True)
-        migrated = len(load.acknowledged)
-        wait_until(lambda: len(load.acknowledged) > migrated + 50)
+        load.wait_for_writes(50)
         for gunicorn in site.gunicorns:
             gunicorn.stop()
             gunicorn.start(code)
             wait_until(gunicorn.workers)
-        restarted = len(load.acknowledged)
-        wait_until(lambda: len(load.acknowledged) > restarted + 50)
+        load.wait_for_writes(50)
         assert site.get("/readyz").status_code == 200
     check_load(load, "migrated and restarted under load")
     assert load.failures == {}

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from posting.db.engine import db
-from posting.db.models import Comment, IdempotencyKey, Post, RateWindow
+from posting.comments import threads
+from posting.comments.models import Comment
+from posting.db.base import db
 from posting.db.types import now
-from posting.domain import threads
 from posting.ops import archive
+from posting.posts.models import Post
+from posting.web.idempotency import IdempotencyKey
+from posting.web.limits import RateWindow
 from tests.conftest import PASSWORD, POSTGRES
 from tests.helpers.archives import (
     count_rows,
@@ -23,6 +26,7 @@ from tests.helpers.archives import (
     write_archive,
 )
 from tests.helpers.assertions import assert_consistent
+from tests.helpers.backups import fail_as_full
 
 TEXTS = ("🧵 \u2028 \u0085 \r\n \x01 \\ \" ' ﷽ e\u0301", "🧵" * 100_000, "\u2029.")
 
@@ -86,11 +90,47 @@ def test_an_empty_database_can_be_exported_and_imported(app, tmp_path):
     assert run(app, "import", path) == (0, f"Imported no rows from {path}.")
 
 
-def test_the_output_counts_the_rows(app, post, tmp_path):
-    path, counts = tmp_path / "1.gz", "1 users, 1 posts, 1 sessions"
+@pytest.mark.parametrize(
+    ("posts", "counts"), [(1, "1 user, 1 post, 1 session"), (2, "1 user, 2 posts, 1 session")]
+)
+def test_the_output_counts_the_rows(app, alice, tmp_path, posts, counts):
+    for number in range(posts):
+        alice.create_post(str(number))
+    path = tmp_path / "1.gz"
     assert run(app, "export", path) == (0, f"Exported {counts} to {path}.")
     delete_all_rows(app)
     assert run(app, "import", path) == (0, f"Imported {counts} from {path}.")
+
+
+def test_standard_output_has_the_same_bytes_and_nothing_else(filled_app, tmp_path):
+    exported = export(filled_app, tmp_path / "1.gz")
+    result = filled_app.test_cli_runner().invoke(args=["export", "-"])
+    assert result.exit_code == 0
+    assert result.stdout_bytes == exported
+    *progress, last = result.stderr.splitlines()
+    assert progress[0].startswith("Exporting: 0 of ")
+    assert last.startswith("Exported ")
+    assert not Path("-").exists()
+
+
+def test_a_terminal_is_no_place_for_an_archive(filled_app, monkeypatch):
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True)
+    result = filled_app.test_cli_runner().invoke(args=["export", "-"])
+    assert result.exit_code == 2
+    assert "redirect it to a file or a program" in result.stderr
+
+
+def test_a_full_standard_output_is_an_error(flask, monkeypatch, post):
+    monkeypatch.setattr(archive, "write_to", fail_as_full)
+    expected = "Error: Standard output cannot be written (No space left on device).\n"
+    assert flask("export", "-") == (1, expected)
+
+
+def test_a_database_in_memory_is_refused(make_app, lines, tmp_path):
+    app = make_app(DATABASE_URL="sqlite://")
+    code, output = run(app, "import", write_archive(tmp_path / "1.gz", *lines))
+    assert code == 1
+    assert output.startswith("Error: The database is in memory and ends with this command.")
 
 
 def test_an_archive_has_every_table_and_column(filled_app, tmp_path):

@@ -6,7 +6,7 @@ import re
 import pytest
 import sqlalchemy as sa
 
-from posting.db.engine import db
+from posting.db.base import db
 from posting.ops import archive
 from tests.helpers.archives import (
     COMMENT,
@@ -88,7 +88,7 @@ INVALID = [
     (
         set_line(IMAGE, {"table": "images", "row": []}),
         "line 8: a row of images must have the columns id, post_id, media_type, width, height, "
-        "size, alt, created_at.",
+        "size, alt, created_at, edited_at.",
     ),
     (set_values(DATA, size=3), "line 9: a row of image_data must have the columns image_id, data."),
     (

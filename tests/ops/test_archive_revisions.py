@@ -1,12 +1,13 @@
 """Archives of every schema since the first can be imported."""
 
 import json
+from collections import Counter
 
 import pytest
 import sqlalchemy as sa
 
-from posting.db.engine import db
-from posting.db.migrations import database_revisions, head_revision, known_revisions
+from posting.db.base import db
+from posting.db.migrations.revisions import database_revisions, head_revision, known_revisions
 from tests.helpers.archives import ARCHIVES, count_rows, export, read_archive, run, write_archive
 from tests.helpers.assertions import assert_consistent
 
@@ -22,6 +23,16 @@ def lines_of(revision):
 def new_app(make_app, fresh_url):
     """An app on a new database of the tested engine."""
     return make_app(DATABASE_URL=fresh_url)
+
+
+def upgraded(line):
+    """Return a line in the form of the current schema, without new columns."""
+    if line["table"] != "moderation_acts":
+        return line
+    row = dict(line["row"])
+    row["action"], user_id = row.pop("act"), row.pop("target")
+    row |= {"target_kind": "user", "target_id": user_id, "user_id": user_id}
+    return {"table": "acts", "row": row}
 
 
 def schema_of(app):
@@ -54,7 +65,9 @@ def test_an_archive_of_each_schema_is_imported_and_upgraded(new_app, tmp_path, r
 
     assert schema_of(new_app) == schema
     assert schema[0] == [head_revision()]
-    assert {name: n for name, n in count_rows(new_app).items() if n} == header["rows"]
+    rows = [upgraded(line) for line in rows]
+    counts = {name: n for name, n in count_rows(new_app).items() if n}
+    assert counts == Counter(line["table"] for line in rows)
     with new_app.app_context(), db.engine.connect() as connection:
         assert_consistent(connection)
     export(new_app, tmp_path / "new.gz")
@@ -64,6 +77,18 @@ def test_an_archive_of_each_schema_is_imported_and_upgraded(new_app, tmp_path, r
         assert row | line["row"] == row
     [post] = new_app.test_client().get("/posts").json
     assert (post["title"], post["author"]["username"]) == ("On engines", "ada")
+
+
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
+def test_rows_of_an_earlier_archive_are_changed_by_the_migrations(new_app, tmp_path):
+    lines = lines_of(EARLIEST)
+    [ada, *_] = [line["row"] for line in lines if line.get("table") == "users"]
+    ada |= {"display_name": "", "bio": ""}
+    code, output = run(new_app, "import", write_archive(tmp_path / "old.gz", *lines))
+    assert code == 0, output
+    [user] = new_app.test_client().get(f"/users?username={ada['username']}").json
+    assert (user["display_name"], user["bio"]) == (None, None)
+    assert user["updated_at"] == user["created_at"]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.engine import db
-from posting.db.models import User
+from posting.accounts.models import User
+from posting.db.base import db
 from posting.ops import backup, files
 from tests.conftest import POSTGRES
 from tests.helpers.backups import change, fail_as_full, leave_stale_log, overwrite_pages, rows
@@ -134,30 +134,23 @@ class TestBackup:
         change(elsewhere.file, "DELETE FROM users")
         code, output = flask("backup", str(folder / "new.db"), on=elsewhere)
         assert (code, output.count("\n")) == (1, 1)
-        assert "broken foreign keys, for example in" in output
+        assert "has 2 broken foreign keys, for example in" in output
         assert "PRAGMA foreign_key_check" in output
         assert [file.name for file in folder.iterdir()] == ["copy.db"]
 
     @pytest.mark.parametrize(
         "damage",
         [
-            lambda file: os.truncate(file, 0),
             lambda file: change(file, "DROP TABLE alembic_version"),
             lambda file: change(file, "DELETE FROM alembic_version"),
         ],
-        ids="empty foreign versionless".split(),
+        ids="foreign versionless".split(),
     )
     def test_a_database_of_another_program_is_not_backed_up(self, flask, elsewhere, folder, damage):
         damage(elsewhere.file)
         expected = f"Error: {elsewhere.file} is not a Posting database: it has no schema version.\n"
         assert flask("backup", str(folder / "new.db"), on=elsewhere) == (1, expected)
         assert [file.name for file in folder.iterdir()] == ["copy.db"]
-
-    def test_a_missing_database_is_not_created(self, flask, elsewhere, folder):
-        elsewhere.file.unlink()
-        expected = f"Error: There is no database at {elsewhere.file}. Check POSTING_DATABASE_URL.\n"
-        assert flask("backup", str(folder / "new.db"), on=elsewhere) == (1, expected)
-        assert not elsewhere.file.exists()
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])

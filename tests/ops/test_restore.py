@@ -11,11 +11,12 @@ import pytest
 import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.engine import db
-from posting.db.models import Post, User
+from posting.accounts.models import User
+from posting.db.base import db
 from posting.ops import backup
+from posting.posts.models import Post
 from tests.conftest import POSTGRES
-from tests.helpers.backups import change, fail_as_full, overwrite_pages, rows
+from tests.helpers.backups import change, fail_as_full, garble_schema, overwrite_pages, rows
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_restore")
 
@@ -151,6 +152,7 @@ def test_nothing_changes_if_the_disk_is_full(flask, elsewhere, copy):
         (lambda file: os.truncate(file, 0), "has no schema version"),
         (lambda file: os.truncate(file, 50_000), "is damaged"),
         (overwrite_pages, "is damaged"),
+        (garble_schema, "is damaged"),
         (lambda file: change(file, "DROP TABLE alembic_version"), "has no schema version"),
         (lambda file: change(file, "DELETE FROM alembic_version"), "has no schema version"),
         (
@@ -159,7 +161,9 @@ def test_nothing_changes_if_the_disk_is_full(flask, elsewhere, copy):
         ),
         (lambda file: change(file, "DELETE FROM users"), "broken foreign keys, for example in"),
     ],
-    ids="missing text empty truncated overwritten foreign versionless newer orphans".split(),
+    ids=(
+        "missing text empty truncated overwritten garbled foreign versionless newer orphans".split()
+    ),
 )
 def test_an_invalid_backup_is_refused(flask, copy, database, damage, expected):
     before = rows(database)
@@ -199,8 +203,9 @@ def test_an_older_backup_needs_an_upgrade(flask, elsewhere, copy):
         overwrite_pages,
         lambda file: os.truncate(file, 50_000),
         lambda file: file.write_text("This is no database. " * 99),
+        garble_schema,
     ],
-    ids="overwritten truncated text".split(),
+    ids="overwritten truncated text garbled".split(),
 )
 def test_a_damaged_database_is_kept_and_restored_with_force(flask, elsewhere, copy, damage):
     elsewhere.file.chmod(0o640)

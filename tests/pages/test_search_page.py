@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from posting.db.words import parse_query
 from posting.pages import highlight, views
+from posting.posts.search.words import parse_query
 
 HOSTILE = "\"><script>alert(1)</script>'&{{ 7007*11 }}"
 
@@ -65,12 +65,22 @@ def test_results_follow_on_the_next_page(alice, anonymous, search, monkeypatch):
 
 @pytest.mark.parametrize(
     ("q", "text"),
-    [("nowhere", "No post has all of these words."), ("🧵 !", "Type at least one word."), ("", "")],
+    [
+        ("nowhere", "No post has all of these words."),
+        ("🧵 !", "Type at least one word."),
+        ("loom w*", "Type at least two characters before <kbd>*</kbd>."),
+        ("", ""),
+    ],
 )
-def test_a_search_that_finds_nothing_says_so(search, q, text):
+def test_a_search_that_finds_nothing_says_so(alice, search, q, text):
+    alice.create_post("On looms", content="A loom weaves cloth.")
     html = search(q)
     assert text in html
     assert not results(html)
+
+
+def test_a_blank_query_shows_the_same_as_none(search):
+    assert search(" ") == search("")
 
 
 def test_a_query_that_is_too_long_is_an_error_page(anonymous):

@@ -1,58 +1,45 @@
-"""The schema version of the database, and when it must be brought up to date.
+"""Require a database with a current schema, before requests are served and for commands.
 
-Alembic is imported only by `upgrades` and by what it runs, since a worker does not need it.
+A worker does not need Alembic. Therefore `upgrades` is imported only where the schema changes.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from time import monotonic, sleep
 
 import click
 import sqlalchemy as sa
-from flask import Flask
+from flask import Flask, current_app
 
 from posting.config import StartError
-from posting.db.engine import db, error_reason, is_in_memory, lift_time_limits, sqlite_file
+from posting.db.base import db
+from posting.db.engine import is_in_memory, sqlite_file
+from posting.db.migrations.revisions import database_revisions, head_revision, require_known
+from posting.db.migrations.start_errors import DatabaseUnavailableError, start_error
 
-FOLDER = Path(__file__).parent
-VERSION_TABLE = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
-UPGRADE_LOCK = 7_067_873_716  # any number that no other program locks on the Postgres server
-
-
-class DatabaseUnavailableError(StartError):
-    """The database does not respond; starting again later may succeed."""
+EXTENSION = "posting.migrations"
+MAX_WAIT_SECONDS = 60  # for Postgres, which may start at the same time as the service
 
 
-def head_revision() -> str:
-    """Return the revision that this code needs."""
-    return max(known_revisions())
+@dataclass(frozen=True)
+class Hooks:
+    """Additions of features to migrations.
+
+    No model describes the tables whose names begin with one of `unmanaged_tables`. The functions
+    of `after_upgrade` run after each upgrade to the current schema, and may raise StartError.
+    """
+
+    unmanaged_tables: tuple[str, ...] = ()
+    after_upgrade: tuple[Callable[[], None], ...] = ()
 
 
-@cache
-def known_revisions() -> frozenset[str]:
-    """Return all revisions that this code can upgrade, which are in the names of their files."""
-    return frozenset(file.stem.partition("_")[0] for file in FOLDER.glob("versions/[!_]*.py"))
-
-
-def database_revisions(connection: sa.Connection) -> list[str]:
-    """Return a list with the database's revision, or an empty list before the first upgrade."""
-    if not sa.inspect(connection).has_table(VERSION_TABLE.name):
-        return []
-    return list(connection.scalars(sa.select(VERSION_TABLE.c.version_num)))
-
-
-def is_current() -> bool:
-    """Return whether the schema is current. Raise SQLAlchemyError if the database fails."""
-    return database_revisions(db.session.connection()) == [head_revision()]
-
-
-def init_app(app: Flask) -> None:
+def init_app(app: Flask, hooks: Hooks) -> None:
     """Require a current schema before requests are served; register `flask db` for commands.
 
     Raise StartError as `ensure_current` does.
     """
+    app.extensions[EXTENSION] = hooks
     running = click.get_current_context(silent=True)
     if running:
         from posting.db.migrations import upgrades  # noqa: PLC0415 - it imports Alembic
@@ -61,7 +48,44 @@ def init_app(app: Flask) -> None:
     # Other commands check the schema themselves, as this one may be `flask db upgrade`.
     if running is None or running.info_name == "run":
         with app.app_context():
+            _wait_until_current()
+
+
+def _wait_until_current() -> None:
+    """Run `ensure_current` every second for a minute, until the database responds."""
+    give_up = monotonic() + MAX_WAIT_SECONDS
+    while True:
+        try:
             ensure_current()
+            return
+        except DatabaseUnavailableError as error:
+            if monotonic() >= give_up:
+                raise
+            current_app.logger.warning("Waiting for the database. %s", error.message)
+        sleep(1)
+
+
+def require_database() -> None:
+    """Raise StartError if there is no SQLite database yet, where connecting would create one."""
+    if (file := sqlite_file()) and is_missing(file):
+        raise StartError(
+            f"There is no database at {file}. Check POSTING_DATABASE_URL, or create it with: "
+            "flask db upgrade"
+        )
+
+
+def is_missing(file: Path) -> bool:
+    """Return whether an SQLite database has not been created, so that its file may be empty."""
+    return not file.exists() or not file.stat().st_size
+
+
+def require_current() -> None:
+    """Require a database with a current schema, for a command that works on its content.
+
+    Raise StartError as `ensure_current` does, also if there is no database.
+    """
+    require_database()
+    ensure_current()
 
 
 def ensure_current() -> None:
@@ -75,11 +99,7 @@ def ensure_current() -> None:
         found = database_revisions(connection)
         if found == [head_revision()]:
             return
-        if not known_revisions().issuperset(found):
-            raise StartError(
-                f"The database has schema {found[0]}, which this version does not know: "
-                "a newer version upgraded it. Install that version."
-            )
+        require_known(found)
         is_new = not sa.inspect(connection).get_table_names()
         db.session.remove()
         if db.engine.dialect.name != "sqlite" or not is_new:
@@ -88,54 +108,8 @@ def ensure_current() -> None:
 
         upgrades.create_schema()
     except sa.exc.SQLAlchemyError as error:
-        raise _start_error(error) from None
+        raise start_error(error) from None
     finally:
         db.session.remove()
         if not is_in_memory():
             db.engine.dispose()  # workers that are forked later must not share a connection
-
-
-def _start_error(error: sa.exc.SQLAlchemyError) -> StartError:
-    file = sqlite_file()
-    if file and not file.parent.is_dir():
-        return StartError(
-            f"There is no folder {file.parent} for the database. "
-            "Create it, or set POSTING_DATABASE_URL to another."
-        )
-    url = db.engine.url.render_as_string(hide_password=True)
-    kind = DatabaseUnavailableError if isinstance(error, sa.exc.OperationalError) else StartError
-    return kind(
-        f"The database {url} cannot be used ({error_reason(error)}). "
-        "Check POSTING_DATABASE_URL and that the database is running."
-    )
-
-
-@contextmanager
-def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Yield a connection in one transaction that may rebuild tables, one process at a time.
-
-    SQLite does not enforce foreign keys meanwhile, as dropping a parent table would delete its
-    children; they are checked before the commit.
-    """
-    try:
-        connection = engine.connect()
-    except sa.exc.DBAPIError as error:
-        raise _start_error(error) from None
-    with connection:
-        if engine.dialect.name == "postgresql":
-            with connection.begin():
-                lift_time_limits(connection)
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
-                yield connection
-            return
-        sqlite: Any = connection.connection.driver_connection
-        sqlite.execute("PRAGMA foreign_keys=OFF")
-        try:
-            with connection.begin():
-                yield connection
-                if orphans := connection.exec_driver_sql("PRAGMA foreign_key_check").all():
-                    raise StartError(
-                        f"The upgrade was undone: it would break foreign keys ({orphans[:3]})."
-                    )
-        finally:
-            sqlite.execute("PRAGMA foreign_keys=ON")

@@ -1,4 +1,8 @@
-"""Upgrades and downgrades of the schema, by Alembic."""
+"""Changes of the schema, by Alembic."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import command
@@ -6,13 +10,56 @@ from alembic.config import Config
 from flask import Flask, current_app
 from flask_migrate import Migrate
 
-from posting.db.engine import db, is_in_memory
-from posting.db.migrations import FOLDER, schema_change
+from posting.config import StartError
+from posting.db.base import db
+from posting.db.engine import is_in_memory
+from posting.db.errors import error_code
+from posting.db.migrations.revisions import FOLDER
+from posting.db.migrations.start_errors import start_error
+from posting.db.session import lift_time_limits
+
+UPGRADE_LOCK = 7_067_873_716  # any number that no other program locks on the Postgres server
 
 
 def init_app(app: Flask) -> Migrate:
     """Register `flask db`."""
-    return Migrate(app, db, directory=FOLDER)
+    # A batch operation would rebuild a table of SQLite without its triggers.
+    return Migrate(app, db, directory=FOLDER, render_as_batch=False)
+
+
+@contextmanager
+def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Yield a connection in one transaction that may rebuild tables, one process at a time.
+
+    SQLite does not enforce foreign keys meanwhile, as dropping a parent table would delete its
+    children; they are checked before the commit.
+    """
+    try:
+        connection = engine.connect()
+    except sa.exc.DBAPIError as error:
+        raise start_error(error) from None
+    with connection:
+        if engine.dialect.name == "postgresql":
+            with connection.begin():
+                lift_time_limits(connection)
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+                yield connection
+            return
+        raw: Any = connection.connection.driver_connection
+        raw.execute("PRAGMA foreign_keys=OFF")
+        try:
+            with connection.begin():
+                yield connection
+                if orphans := connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+                    raise StartError(
+                        f"The upgrade was undone: it would break foreign keys ({orphans[:3]})."
+                    )
+        except sa.exc.OperationalError as error:
+            if error_code(error) == "SQLITE_ERROR":  # a mistake in a migration
+                raise
+            raise start_error(error) from None
+        finally:
+            raw.execute("PRAGMA foreign_keys=ON")
 
 
 def create_schema() -> None:

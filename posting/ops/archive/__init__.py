@@ -9,18 +9,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import sqlalchemy as sa
 from click import ClickException
+from flask import current_app
+from sqlalchemy.engine.interfaces import ReflectedColumn
+from sqlalchemy.types import TypeEngine
 
-from posting.db import search
-from posting.db.engine import db, error_reason, lift_time_limits, lock_tables, snapshot
-from posting.db.integrity import find_violation
-from posting.db.migrations import head_revision, known_revisions, schema_change, upgrades
+from posting.db.base import Identifier, db
+from posting.db.errors import error_reason
+from posting.db.migrations import EXTENSION, upgrades
+from posting.db.migrations.revisions import VERSION_TABLE, head_revision, known_revisions
+from posting.db.session import lift_time_limits, lock_tables, snapshot
+from posting.db.types import ID_LENGTH, UtcDateTime
 from posting.ops.archive.lines import LineReader, Row, decode_row, encode_line, encode_row
-from posting.ops.files import atomic_write, command_errors
+from posting.ops.files import atomic_write, command_errors, refuse_memory
+from posting.ops.integrity import find_violation
 from posting.ops.progress import progress
+from posting.posts import search
 
 FORMAT = "posting archive"
 VERSION = 1
@@ -39,10 +46,24 @@ def write(path: Path, *, replace: bool) -> Counts:
     Raise ClickException if the file cannot be written, or exists and `replace` is false, or if the
     database fails or holds rows that could not be imported again.
     """
+    with (
+        command_errors(f"{path} cannot be written"),
+        atomic_write(path, replace=replace) as draft,
+        draft.open("wb") as file,
+    ):
+        return write_to(file)
+
+
+def write_to(file: IO[bytes]) -> Counts:
+    """Export all rows to an open file, and return the rows per table.
+
+    Raise ClickException if the database is inconsistent or holds rows that could not be imported
+    again.
+    """
     tables = db.metadata.sorted_tables
-    with command_errors(f"{path} cannot be written"), snapshot() as connection:
+    with snapshot() as connection:
         if violation := find_violation(connection):
-            raise ClickException(f"The database is inconsistent: {violation}.")
+            raise ClickException(f"The database is inconsistent: {violation}. Run: flask doctor")
         count = sa.select(sa.func.count())
         counts: Counts = {
             table.name: connection.execute(count.select_from(table)).scalar_one()
@@ -50,8 +71,6 @@ def write(path: Path, *, replace: bool) -> Counts:
         }
         header = {"format": FORMAT, "version": VERSION, "schema": head_revision(), "rows": counts}
         with (
-            atomic_write(path, replace=replace) as draft,
-            draft.open("wb") as file,
             gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as archive,
             progress("Exporting", sum(counts.values())) as advance,
         ):
@@ -68,8 +87,10 @@ def read(path: Path) -> Counts:
 
     An archive of an earlier schema goes into tables of that schema, which are then upgraded.
 
-    Raise ClickException if the archive is invalid or the database fails or is not empty.
+    Raise ClickException if the archive is invalid or the database fails, is not empty or is in
+    memory.
     """
+    refuse_memory()
     with command_errors(f"{path} cannot be read"), gzip.open(path) as file:
         lines = LineReader(path, file)
         revision: str
@@ -97,7 +118,11 @@ def read(path: Path) -> Counts:
 
 def describe(counts: Counts) -> str:
     """Return the number of rows per table in words, without empty tables."""
-    parts = [f"{count:,} {table.replace('_', ' ')}" for table, count in counts.items() if count]
+    parts = []
+    for table, rows in counts.items():
+        name = table.replace("_", " ")
+        if rows:
+            parts.append(f"{rows:,} {name.removesuffix('s') if rows == 1 else name}")
     return ", ".join(parts) or "no rows"
 
 
@@ -127,7 +152,7 @@ def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, s
     """
     is_current = revision == head_revision()
     # Errors of foreign keys name the line, but `schema_change` turns them off on SQLite.
-    with db.engine.begin() if is_current else schema_change(db.engine) as connection:
+    with db.engine.begin() if is_current else upgrades.schema_change(db.engine) as connection:
         lift_time_limits(connection)
         lock_tables(connection)
         for table in db.metadata.sorted_tables:
@@ -144,23 +169,40 @@ def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, s
 
 
 def _tables_of_schema(connection: sa.Connection) -> dict[str, sa.Table]:
-    """Return the tables with the columns that the database has; their types are the models'."""
+    """Return the tables of an earlier schema, with the columns that the database has."""
     inspector = sa.inspect(connection)
-    tables = {}
-    for name in inspector.get_table_names():
-        if (model := db.metadata.tables.get(name)) is not None:
-            columns = [
-                sa.Column(found["name"], model.c[found["name"]].type, nullable=found["nullable"])
+    others = (VERSION_TABLE.name, *current_app.extensions[EXTENSION].unmanaged_tables)
+    return {
+        name: sa.Table(
+            name,
+            sa.MetaData(),
+            *(
+                sa.Column(found["name"], _type_of(name, found), nullable=found["nullable"])
                 for found in inspector.get_columns(name)
-            ]
-            tables[name] = sa.Table(name, sa.MetaData(), *columns)
-    return tables
+            ),
+        )
+        for name in inspector.get_table_names()
+        if not name.startswith(others)
+    }
+
+
+def _type_of(table: str, found: ReflectedColumn) -> TypeEngine[Any]:
+    """Return the type of a column as a model has it, also if the models no longer have it."""
+    model, type_ = db.metadata.tables.get(table), found["type"]
+    if model is not None and found["name"] in model.c:
+        return model.c[found["name"]].type
+    if isinstance(type_, sa.DateTime):
+        return UtcDateTime()
+    if isinstance(type_, sa.String):
+        return Identifier if type_.length == ID_LENGTH else sa.String(type_.length)
+    return type_
 
 
 def _require_order(names: list[str], lines: LineReader) -> None:
     """Raise ClickException unless each table comes after those to which its rows refer."""
     for number, name in enumerate(names):
-        for key in db.metadata.tables[name].foreign_keys:
+        table = db.metadata.tables.get(name)  # a former table refers to no other
+        for key in table.foreign_keys if table is not None else ():
             if (parent := key.column.table.name) in names[number + 1 :]:
                 raise lines.error(f"table {name} must come after {parent}")
 

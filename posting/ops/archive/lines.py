@@ -18,9 +18,9 @@ from typing import Any
 import sqlalchemy as sa
 from click import ClickException
 
-from posting.db.models import Identifier
+from posting.accounts.fields import USERNAME_PATTERN
+from posting.db.base import Identifier
 from posting.db.types import ID_LENGTH, ID_PATTERN, UtcDateTime, to_rfc3339
-from posting.schemas.fields import USERNAME_PATTERN
 
 Row = dict[str, Any]
 

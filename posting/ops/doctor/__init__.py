@@ -1,18 +1,32 @@
 """Checks of an installation, for `flask doctor`."""
 
+import shlex
+from collections.abc import Callable, Sequence
+from time import sleep
+
 import sqlalchemy as sa
 
-from posting.db import search
-from posting.db.engine import db, error_reason, is_in_memory, lift_time_limits, sqlite_file
-from posting.db.integrity import find_inconsistency
-from posting.db.migrations import database_revisions, head_revision, known_revisions
-from posting.ops.doctor import postgres, settings, sqlite, uploads
+from posting.db.base import db
+from posting.db.engine import is_in_memory, sqlite_file, url_without_password
+from posting.db.errors import error_reason
+from posting.db.migrations import is_missing
+from posting.db.migrations.revisions import database_revisions, head_revision, known_revisions
+from posting.db.session import lift_time_limits
+from posting.ops.backup import PG_RESTORE
+from posting.ops.doctor import backups, postgres, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
+from posting.ops.integrity import find_inconsistency
+from posting.plurals import count
+from posting.posts import search
+
+Check = Callable[[sa.Connection], Finding]
+TRIES = 3
+PAUSE = 0.1  # seconds between two tries
 
 
 def examine() -> Findings:
     """Run all checks and yield their findings. A check that cannot run is a failure as well."""
-    for check in (settings.check, uploads.check, sqlite.check_file, _check_database):
+    for check in (settings.check, uploads.check, sqlite.check_file, backups.check, _check_database):
         try:
             yield from check()
         except OSError as error:
@@ -21,73 +35,111 @@ def examine() -> Findings:
 
 
 def _check_database() -> Findings:
-    """Connect to the database and run its checks, without creating or converting it.
-
-    A connection would create a missing SQLite database and put an existing one into WAL mode, so
-    the file is read first.
-    """
+    """Run the checks of the database and of its content."""
     if is_in_memory():
         yield warning(
             "The database is in memory and is lost when its process ends",
             "Set POSTING_DATABASE_URL to a file or a Postgres server, or remove it.",
         )
         return
+    engine = db.engine
+    checks: Sequence[Check] = postgres.CHECKS
+    fix = "Check POSTING_DATABASE_URL and that the server is running."
     if file := sqlite_file():
         if file.is_dir():
             yield failure(f"{file} is a folder", "Set POSTING_DATABASE_URL to a file in it.")
             return
-        if not file.exists() or not file.stat().st_size:
+        if is_missing(file):
             yield failure(f"There is no database in {file} yet", "Run: flask db upgrade")
             return
-        with file.open("rb") as pages:
-            header = pages.read(20)  # see https://www.sqlite.org/fileformat.html
-        if header.startswith(b"SQLite format 3\0") and header[18:] != b"\2\2":
+        if not sqlite.is_wal(file):
             yield warning(
                 f"{file} is not in WAL mode: the service has not used it yet, or its disk does "
                 "not support it",
                 "If it is the service's database, keep it on a local disk and start the service.",
             )
+        engine, checks, fix = sqlite.reader(file), sqlite.CHECKS, sqlite.fix_for(file)
+    for check in (_check_connection, *checks, _check_schema, _check_content):
+        for _ in range(TRIES):
+            before = file and sqlite.state(file)
+            finding = _run(check, engine, fix)
+            if finding.level == "ok" or not file:
+                break
+            # The file can look damaged while a process opens it, closes it or writes to it.
+            sleep(PAUSE)
+            if sqlite.state(file) == before:
+                break
+        yield finding
+        if check is _check_connection and finding.level == "failure":
             return
-    fix = sqlite.RESTORE if file else "Check POSTING_DATABASE_URL and that the server is running."
+
+
+def _run(check: Check, engine: sa.Engine, fix: str) -> Finding:
+    """Return what a check finds; a query that fails is a failure with this fix."""
     try:
-        db.engine.connect().close()
-    except sa.exc.SQLAlchemyError as error:
-        yield failure(f"The database cannot be used ({error_reason(error)})", fix)
-        return
-    for check in (*(sqlite.CHECKS if file else postgres.CHECKS), _check_schema, _check_content):
-        try:
-            with db.engine.connect().execution_options(writes=False) as connection:
-                yield check(connection)
-        except sa.exc.SQLAlchemyError as error:
-            yield failure(f"A query failed ({error_reason(error)})", fix)
-        except (TypeError, ValueError) as error:
-            message = f"The database holds an invalid value ({error})"
-            yield failure(message, "Correct that value, or restore a backup.")
+        with engine.connect().execution_options(writes=False) as connection:
+            return check(connection)
+    # SQLite quotes damaged text in its messages, which may not be UTF-8.
+    except (sa.exc.SQLAlchemyError, UnicodeDecodeError) as error:
+        failed = "The database cannot be used" if check is _check_connection else "A query failed"
+        return failure(f"{failed} ({error_reason(error)})", fix)
+    except (TypeError, ValueError) as error:
+        message = f"The database holds an invalid value ({error})"
+        return failure(message, "Correct that value, or restore a backup.")
+
+
+def _check_connection(connection: sa.Connection) -> Finding:
+    sa.inspect(connection).get_table_names()  # SQLite opens a file at the first query
+    return ok("The database can be used")
 
 
 def _check_schema(connection: sa.Connection) -> Finding:
     head, found = head_revision(), database_revisions(connection)
     if found == [head]:
+        if missing := _missing_tables(connection):
+            message = f"The schema is at {head}, but tables are missing: {', '.join(missing)}"
+            return failure(message, _fix_for_missing(missing))
         return ok(f"The schema is current, at {head}")
     if known_revisions().issuperset(found):
         revision = found[0] if found else "none"
         return failure(f"The schema is at {revision} and not at {head}", "Run: flask db upgrade")
-    command = "flask restore --force FILE" if sqlite_file() else "pg_restore"
     return failure(
         f"The schema is at {found[0]}, which this version does not know: a newer one upgraded it",
-        f"Install that version again, or restore a backup from before the upgrade: {command}",
+        "Install that version again, or restore a backup from before the upgrade: "
+        f"{_restore_command()}",
     )
+
+
+def _missing_tables(connection: sa.Connection) -> list[str]:
+    inspector = sa.inspect(connection)
+    tables = (*db.metadata.tables, search.TABLE.name)
+    return [table for table in tables if not inspector.has_table(table)]
+
+
+def _fix_for_missing(tables: list[str]) -> str:
+    if tables == [search.TABLE.name]:  # which archives do not contain, and an import fills
+        return (
+            "Run: flask export FILE. Then set POSTING_DATABASE_URL to a new database, and run: "
+            "flask db upgrade; flask import FILE"
+        )
+    return f"Restore a backup: {_restore_command()}"
+
+
+def _restore_command() -> str:
+    if sqlite_file():
+        return "flask restore --force FILE"
+    return PG_RESTORE.format(url=shlex.quote(str(url_without_password())), file="FILE")
 
 
 def _check_content(connection: sa.Connection) -> Finding:
     """Check what no constraint can express, and the search index."""
-    if database_revisions(connection) != [head_revision()]:
-        return ok("The content was not checked, because the schema is not current")
+    if database_revisions(connection) != [head_revision()] or _missing_tables(connection):
+        return ok("The content was not checked, because the schema is not current and complete")
     lift_time_limits(connection)
     rebuild = "Run: flask search rebuild"
     if problem := find_inconsistency(connection):
         fix = f"{rebuild}. If that does not help, restore a backup."
         return failure(f"The database is inconsistent: {problem}", fix)
     if stale := search.count_stale_entries(connection):
-        return failure(f"The search index is out of date for {stale:,} posts", rebuild)
+        return failure(f"The search index is out of date for {count(stale, 'post')}", rebuild)
     return ok("The content is consistent, and all posts are in the search index")

@@ -5,9 +5,12 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from posting.db.engine import POOL, POSTGRES_TIMEOUTS, db
+from posting.db.base import db
+from posting.db.engine import POOL
+from posting.db.postgres import POSTGRES_TIMEOUTS
 from posting.db.types import now
 from posting.ops.doctor.findings import MAX_SKEW, SET_CLOCK, Finding, failure, ok, warning
+from posting.plurals import count
 
 MIN_VERSION = (13,)
 CLOCK_FAILURE = timedelta(seconds=60)
@@ -73,10 +76,14 @@ def check_writes(connection: sa.Connection) -> Finding:
 
 
 def check_timeouts(connection: sa.Connection) -> Finding:
-    wrong = []
-    for name, value in POSTGRES_TIMEOUTS.items():
-        if (found := _setting(connection, name)) != str(value):
-            wrong.append(f"{name} is {found} ms")
+    # Those with which the session began, since a transaction may have set others.
+    rows = connection.execute(sa.text("SELECT name, reset_val FROM pg_settings")).all()
+    session = {row.name: row.reset_val for row in rows}
+    wrong = [
+        f"{name} is {session[name]} ms"
+        for name, value in POSTGRES_TIMEOUTS.items()
+        if session[name] != str(value)
+    ]
     if not wrong:
         return ok("Postgres ends queries and transactions that take too long")
     return warning(
@@ -90,11 +97,11 @@ def check_connections(connection: sa.Connection) -> Finding:
     total, reserved = (int(_setting(connection, name)) for name in names)
     each = int(POOL["pool_size"]) + 1  # that of the response cache
     workers, cores = (total - reserved) // each, os.cpu_count() or 1
-    message = f"Postgres has connections for {workers} workers on all machines together"
+    message = f"Postgres has connections for {count(workers, 'worker')} on all machines together"
     if cores <= workers:
         return ok(message)
     return warning(
-        f"{message}, and the default is one for each of {cores:,} cores",
+        f"{message}, and the default is one for each of {count(cores, 'core')}",
         f"Raise max_connections, or set WEB_CONCURRENCY to at most {workers}. This check cannot "
         "see WEB_CONCURRENCY: ignore the warning if it is set.",
     )

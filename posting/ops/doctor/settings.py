@@ -4,8 +4,8 @@ from urllib.parse import urlsplit
 
 from flask import current_app
 
-from posting.http.proxy import LOOPBACK
 from posting.ops.doctor.findings import Findings, failure, ok, warning
+from posting.web.middleware.proxy import LOOPBACK
 
 MIN_HASH_COST = 2**14 * 8 * 5  # the lowest N * r * p on OWASP's password storage cheat sheet
 SET_URL = "Set POSTING_PUBLIC_URL to the URL that browsers use, such as https://example.org"

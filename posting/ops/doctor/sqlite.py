@@ -4,13 +4,18 @@ import os
 import shutil
 import stat
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
+from pysqlite3 import dbapi2 as dbapi
 
-from posting.db.engine import SQLITE_PRAGMAS, db, sqlite_file
-from posting.db.models import Post
+from posting.db.base import db
+from posting.db.engine import sqlite_file
+from posting.db.sqlite import SQLITE_PRAGMAS
 from posting.db.types import now
 from posting.ops.doctor.findings import MAX_SKEW, SET_CLOCK, Finding, Findings, failure, ok, warning
+from posting.plurals import count
+from posting.posts.models import Post
 
 MIB = 2**20
 MAX_WAL_BYTES = 256 * MIB
@@ -27,6 +32,8 @@ def check_file() -> Findings:
     if not file:
         return
     folder = file.parent
+    if not folder.is_dir():
+        return  # reported when the database is checked
     usage = shutil.disk_usage(folder)
     free, fix = f"{folder} has {usage.free / MIB:,.0f} MiB free", f"Free space in {folder}"
     if usage.free < MIN_SPACE:
@@ -37,7 +44,7 @@ def check_file() -> Findings:
         yield ok(free)
 
     if not file.is_file():
-        return  # reported when the database is checked
+        return
     denied = [path for path in (folder, file) if not os.access(path, os.R_OK | os.W_OK)]
     if denied:
         yield _access_denied(denied[0])
@@ -51,7 +58,7 @@ def check_file() -> Findings:
     else:
         yield ok(f"The database is in {file}, mode {stat.S_IMODE(mode):04o}")
 
-    log = file.with_name(f"{file.name}-wal")
+    log, *_ = _beside(file)
     if log.exists() and (size := log.stat().st_size) > MAX_WAL_BYTES:
         yield warning(
             f"{log} has {size / MIB:,.0f} MiB: a process does not end its read transaction",
@@ -84,6 +91,63 @@ def _expected_owner(file: Path) -> int | None:
     return None if owner else file.parent.stat().st_uid or None
 
 
+def is_wal(file: Path) -> bool:
+    """Return whether a database is in WAL mode.
+
+    For a file that is no database, return True: the other checks report it.
+    """
+    with file.open("rb") as pages:
+        header = pages.read(20)  # see https://www.sqlite.org/fileformat.html
+    return not header.startswith(b"SQLite format 3\0") or header[19:] == b"\2"
+
+
+def reader(file: Path) -> sa.Engine:
+    """Return an engine that reads a database without changing it or creating a file beside it.
+
+    The service's own connections would put the database into WAL mode. Even a read-only one creates
+    files beside a database in WAL mode, except with `immutable`, which ignores locks and the log:
+    so that is for a database without a log, which no process has open.
+    """
+
+    def connect() -> Any:
+        mode = "mode=ro"
+        if is_wal(file):
+            log, index, _ = _beside(file)
+            if not log.exists():
+                mode = "mode=ro&immutable=1"
+            elif not index.exists():
+                mode = "mode=ro&readonly_shm=1"
+        connection = dbapi.connect(f"{file.as_uri()}?{mode}", uri=True)
+        for pragma in SQLITE_PRAGMAS:
+            if not pragma.startswith("journal_mode"):
+                connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    return sa.create_engine("sqlite://", creator=connect, module=dbapi, poolclass=sa.NullPool)
+
+
+def state(file: Path) -> tuple[int, int, list[bool]]:
+    """Return what differs once a process has opened, closed or written a database file."""
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size, [each.exists() for each in _beside(file)]
+
+
+def fix_for(file: Path) -> str:
+    """Return what to do if a database cannot be read."""
+    log, index, journal = _beside(file)
+    left = journal if journal.exists() else log
+    if left.exists() and not index.exists():
+        return (
+            "Check which process has it open. If none has, a killed process left what it wrote in "
+            f"{left}. Move that into the database with: flask db upgrade"
+        )
+    return RESTORE
+
+
+def _beside(file: Path) -> list[Path]:
+    return [file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
+
+
 def check_version(connection: sa.Connection) -> Finding:
     version = str(connection.scalar(sa.func.sqlite_version()))
     if tuple(map(int, version.split("."))) >= MIN_VERSION:
@@ -96,6 +160,8 @@ def check_pragmas(connection: sa.Connection) -> Finding:
     wrong = []
     for pragma in SQLITE_PRAGMAS:
         name, _, value = pragma.partition("=")
+        if name == "journal_mode":  # which is that of the file
+            continue
         found = str(connection.exec_driver_sql(f"PRAGMA {name}").scalar())
         if found != PRAGMA_VALUES.get(value, value):
             wrong.append(f"{name} is {found} and not {value}")
@@ -108,14 +174,15 @@ def check_pragmas(connection: sa.Connection) -> Finding:
 
 
 def check_integrity(connection: sa.Connection) -> Finding:
-    answer = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+    answer = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
     orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").mappings().all()
     if answer != "ok":
         return failure(f"The database is damaged: {' '.join(answer.split())}", RESTORE)
     if orphans:
         table = orphans[0]["table"]
-        return failure(f"{len(orphans)} foreign keys are broken, for example in {table}", RESTORE)
-    return ok("quick_check and foreign_key_check found no errors")
+        broken = count(len(orphans), "broken foreign key")
+        return failure(f"The database has {broken}, for example in {table}", RESTORE)
+    return ok("integrity_check and foreign_key_check found no errors")
 
 
 def check_clock(connection: sa.Connection) -> Finding:

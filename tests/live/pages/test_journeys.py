@@ -99,7 +99,7 @@ def test_the_settings_of_a_member(url, people, sign_up):
     ada.get_by_label("New password").fill(NEW_PASSWORD)
     ada.get_by_role("button", name="Change the password").click()
     expect(ada.locator("#profile-current_password-error")).to_have_text(
-        "Is not the current password."
+        "This is not your current password."
     )
     ada.get_by_label("Current password").fill(PASSWORD)
     ada.get_by_role("button", name="Change the password").click()

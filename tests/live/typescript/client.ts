@@ -1,9 +1,7 @@
 // A program that uses the API by types that are generated from its OpenAPI document.
 
 import createClient from "openapi-fetch";
-import type { components, paths } from "./api.js";
-
-type Code = components["schemas"]["Problem"]["code"];
+import type { paths } from "./api.js";
 
 const { POSTING_URL: baseUrl, POSTING_TOKEN: token } = process.env;
 const client = createClient<paths>({ baseUrl: baseUrl!, headers: { Authorization: `Bearer ${token}` } });
@@ -35,13 +33,16 @@ do {
 } while (cursor);
 check(titles.length === 5 && new Set(titles).size === 5, `each post is listed once: ${titles}`);
 
-const found = await client.GET("/posts", { params: { query: { q: '"weave alg*" algebra', expand: "content" } } });
+const found = await client.GET("/posts", { params: { query: { q: '"weave alg*" algebra', expand: ["content"] } } });
 check(found.data?.length === 0, "a phrase has whole words");
-const algebra = await client.GET("/posts", { params: { query: { q: "WEAVE alg*", expand: "content" } } });
+const algebra = await client.GET("/posts", { params: { query: { q: "WEAVE alg*", expand: ["content", "images"] } } });
 check(algebra.data?.length === 2 && algebra.data[0]!.content === "They weave algebra.", "posts are found");
+check(algebra.data[0]!.images?.length === 0, "posts have what the request asks for");
+// @ts-expect-error There is no such field to add.
+check((await client.GET("/posts", { params: { query: { expand: ["comments"] } } })).response.status === 422, "422");
 
-// A program knows all codes: without one of them in the list, this does not compile.
-function advice(code: Code): string {
+// A later version may have further codes.
+function advice(code: string): string {
   switch (code) {
     case "invalid_input":
       return "correct";
@@ -58,8 +59,6 @@ const codes = invalid.error.errors?.map((error) => `${error.pointer} ${error.cod
 check(codes?.join() === "/content blank,/title too_short", `errors have codes: ${codes}`);
 const refused = await client.GET("/tokens");
 check(refused.error !== undefined && advice(refused.error.code) === "sign in", "a token is refused");
-// @ts-expect-error There is no such code.
-check(refused.error.code !== "no_such_code", "codes are an enum");
 // @ts-expect-error A post has a title.
 check((await client.POST("/posts", { body: { content: "x" } })).response.status === 422, "422");
 

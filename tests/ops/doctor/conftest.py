@@ -6,7 +6,7 @@ from collections import namedtuple
 
 import pytest
 
-from posting.ops.doctor import uploads
+from posting.ops.doctor import backups, uploads
 from tests.helpers.doctor import GOOD, MIB
 
 Usage = namedtuple("Usage", "total used free")
@@ -14,7 +14,7 @@ Usage = namedtuple("Usage", "total used free")
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch, tmp_path):
-    """A machine with two cores, no nginx and, unless a test changes it, space on every disk."""
+    """A machine with two cores, without nginx and backups, and with space on every disk."""
 
     def set_space(free, total=10_000 * MIB):
         usage = Usage(total, total - free, free)
@@ -22,6 +22,7 @@ def machine(monkeypatch, tmp_path):
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(uploads, "NGINX", tmp_path / "nginx")
+    monkeypatch.setattr(backups, "FOLDER", tmp_path / "no-backups")
     set_space(5000 * MIB)
     return set_space
 

@@ -1,8 +1,19 @@
 """`flask doctor`: each problem is found and has a fix, and no check raises an error."""
 
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from sqlalchemy import make_url
+
+from posting.db.base import db
 from posting.ops import doctor
-from tests.conftest import POSTGRES
-from tests.helpers.doctor import GOOD, only_problem, problems, unstarted
+from tests.conftest import POSTGRES, new_database
+from tests.helpers.archives import count_rows
+from tests.helpers.doctor import GOOD, add_post, only_problem, problems, unstarted
 
 
 def test_a_healthy_service_has_no_problems(healthy, flask):
@@ -52,3 +63,77 @@ def test_a_newer_schema_is_a_failure(healthy, monkeypatch):
 def test_a_database_without_a_schema_is_a_failure(healthy, monkeypatch):
     monkeypatch.setattr(doctor, "database_revisions", lambda _: [])
     assert only_problem(healthy, "failure", "at none") == "Run: flask db upgrade"
+
+
+@pytest.fixture
+def filled(make_app, fresh_url):
+    """A healthy service with a post, and a database of its own."""
+    app = make_app(DATABASE_URL=fresh_url, **GOOD)
+    add_post(app)
+    if not POSTGRES:
+        Path(fresh_url.removeprefix("sqlite:///")).chmod(0o600)
+    return app
+
+
+def drop(app, table):
+    with app.app_context(), db.engine.begin() as connection:
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
+def test_a_missing_search_index_is_a_failure_whose_fix_loses_nothing(filled, flask, tmp_path):
+    drop(filled, "post_search")
+    fix = only_problem(filled, "failure", "but tables are missing: post_search")
+    assert fix == (
+        "Run: flask export FILE. Then set POSTING_DATABASE_URL to a new database, and run: "
+        "flask db upgrade; flask import FILE"
+    )
+    file, folder = str(tmp_path / "archive.gz"), tmp_path / "new"
+    folder.mkdir()
+    assert flask("export", file, on=filled)[0] == 0
+    with new_database(folder) as url:
+        new = unstarted(DATABASE_URL=url)
+        assert flask("db", "upgrade", on=new)[0] == 0
+        assert flask("import", file, on=new)[0] == 0
+        assert count_rows(new) == count_rows(filled)
+        assert problems(new) == []
+        with new.app_context():
+            db.engine.dispose()
+
+
+@pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_restore")
+def test_a_missing_table_is_a_failure_until_a_backup_is_restored(filled, flask, tmp_path):
+    file = str(tmp_path / "backup.db")
+    assert flask("backup", file, on=filled)[0] == 0
+    drop(filled, "tokens")
+    fix = only_problem(filled, "failure", "but tables are missing: tokens")
+    assert fix == "Restore a backup: flask restore --force FILE"
+    assert flask("restore", "--force", file, on=filled)[0] == 0
+    only_problem(filled, "warning", "is what `flask restore` replaced 0 days ago")
+
+
+@pytest.mark.skipif(not POSTGRES or not shutil.which("pg_restore"), reason="uses pg_restore")
+def test_a_missing_table_of_postgres_is_a_failure_until_a_backup_is_restored(
+    filled, fresh_url, tmp_path
+):
+    file = str(tmp_path / "backup.dump")
+    subprocess.run(["pg_dump", "--format=custom", f"--file={file}", fresh_url], check=True)
+    drop(filled, "tokens")
+    fix = only_problem(filled, "failure", "but tables are missing: tokens")
+    description, command = fix.split(": ", 1)
+    assert description == "Restore a backup"
+    words = [file if word == "FILE" else word for word in shlex.split(command)]
+    password = make_url(fresh_url).password or ""
+    subprocess.run(words, env=os.environ | {"PGPASSWORD": password}, check=True)
+    assert problems(filled) == []
+
+
+@pytest.mark.parametrize(("posts", "number"), [(1, "1 post"), (2, "2 posts")])
+def test_posts_that_are_not_indexed_are_a_failure(healthy, alice, flask, posts, number):
+    for title in range(posts):
+        alice.create_post(str(title))
+    with healthy.app_context(), db.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM post_search")
+    fix = only_problem(healthy, "failure", f"The search index is out of date for {number}")
+    assert fix == "Run: flask search rebuild"
+    assert flask("search", "rebuild")[0] == 0
+    assert problems(healthy) == []

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from posting.db.engine import db
+from posting.db.base import db
 from posting.db.types import now
 from posting.ops.doctor import postgres
 from posting.ops.doctor.findings import ok
@@ -61,8 +61,8 @@ def test_a_standby_is_a_failure(healthy):
 
 def test_missing_privileges_are_a_failure(healthy, on_connect):
     on_connect("SET ROLE pg_read_all_data")
-    fix = only_problem(healthy, "failure", "pg_read_all_data may not write comments, id")
-    assert fix.startswith("As their owner, run: GRANT SELECT, INSERT, UPDATE, DELETE ON com")
+    fix = only_problem(healthy, "failure", "pg_read_all_data may not write acts, comments")
+    assert fix.startswith("As their owner, run: GRANT SELECT, INSERT, UPDATE, DELETE ON acts, com")
     assert fix.endswith(' TO "pg_read_all_data"')
 
 

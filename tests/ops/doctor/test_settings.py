@@ -10,7 +10,7 @@ from tests.helpers.doctor import GOOD, only_problem, problems
     [
         ({"PASSWORD_HASH": "scrypt:32768:8:1"}, "failure", "guessing", "PASSWORD_HASH"),
         ({"RATE_LIMITS": "off"}, "warning", "not limited", "POSTING_RATE_LIMITS"),
-        ({"LIMIT_SIGNIN": ""}, "warning", "not limited", "POSTING_LIMIT_SIGNIN"),
+        ({"LIMIT_SIGNIN": "off"}, "warning", "not limited", "POSTING_LIMIT_SIGNIN"),
         ({"PUBLIC_URL": "", "PROXY_HOPS": 0}, "warning", "no public URL", "POSTING_PUBLIC_URL"),
         ({"PUBLIC_URL": "http://example.org"}, "warning", "can be read on the network", "HTTPS"),
         ({"PROXY_HOPS": 0}, "warning", "share its address", "POSTING_PROXY_HOPS=1"),

@@ -1,6 +1,7 @@
 """The file of an SQLite database, and its content."""
 
 import os
+import re
 import shutil
 from contextlib import closing
 from datetime import timedelta
@@ -8,14 +9,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import sqlalchemy as sa
 from pysqlite3 import dbapi2
 
-from posting.db import engine
-from posting.db.engine import db, sqlite_file
+from posting.accounts.models import User
+from posting.db.base import db
+from posting.db.engine import sqlite_file
+from posting.db.migrations.revisions import head_revision
 from posting.db.types import now
 from posting.ops.doctor import sqlite
-from posting.ops.doctor.findings import ok
+from posting.ops.doctor.findings import failure, ok
 from tests.conftest import POSTGRES
+from tests.helpers.backups import change, garble_schema, overwrite_pages
 from tests.helpers.doctor import MIB, add_post, examine, only_problem, problems, unstarted
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="uses SQLite")
@@ -56,9 +61,10 @@ def test_less_than_a_twentieth_of_a_large_disk_is_a_warning(healthy, machine):
 
 
 def test_a_missing_database_is_a_failure_and_not_created(tmp_path):
-    app = unstarted(DATABASE_URL=f"sqlite:///{tmp_path / 'posting.db'}")
-    assert only_problem(app, "failure", "no database") == "Run: flask db upgrade"
-    assert list(tmp_path.iterdir()) == []
+    for url in (f"sqlite:///{tmp_path / 'posting.db'}", "sqlite:///posting.db"):
+        app = unstarted(DATABASE_URL=url, INSTANCE_PATH=str(tmp_path / "instance"))
+        assert only_problem(app, "failure", "no database") == "Run: flask db upgrade"
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_folder_is_a_failure(own):
@@ -74,16 +80,167 @@ def test_an_empty_file_needs_an_upgrade_and_stays_empty(own):
     assert file.read_bytes() == b""
 
 
-def test_a_database_not_in_wal_mode_is_not_converted(own):
+@pytest.fixture
+def at_rest(own):
+    """The file of a healthy service, in WAL mode, that no process has open."""
     app, file = own
-    file.unlink()
+    with app.app_context():
+        db.engine.dispose()
+    assert sqlite.is_wal(file)
+    return file
+
+
+@pytest.fixture
+def converted(at_rest):
+    """The same file in another mode, as after `flask restore` into a new folder."""
+    change(at_rest, "PRAGMA journal_mode=DELETE")
+    assert not sqlite.is_wal(at_rest)
+    return at_rest
+
+
+def contents(folder):
+    """Return the content of each file in a folder."""
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def change_an_index(file):
+    """Change an entry of the index of usernames, which leaves its page well-formed."""
     with closing(dbapi2.connect(file)) as connection:
-        connection.execute("CREATE TABLE bookmarks (url)")
-    file.chmod(0o600)
-    before = file.read_bytes()
-    only_problem(app, "warning", f"{file} is not in WAL mode")
-    assert file.read_bytes() == before
-    assert [each.name for each in file.parent.iterdir()] == [file.name]
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'uq_users_username'"
+        [(number,)] = connection.execute(query).fetchall()
+    with file.open("r+b") as pages:
+        pages.seek(4096 * (number - 1))
+        page = pages.read(4096)
+        assert page.count(b"ada") == 1
+        pages.seek(4096 * (number - 1))
+        pages.write(page.replace(b"ada", b"adb"))
+
+
+DAMAGES = {
+    "pages": (overwrite_pages, "The database is damaged|A query failed|cannot be used"),
+    "index": (change_an_index, "The database is damaged: .*missing from index uq_users_username"),
+    "user": (
+        lambda file: change(file, "DELETE FROM users"),
+        "1 broken foreign key, for example in posts",
+    ),
+    "garbled schema": (garble_schema, "The database cannot be used"),
+    "newer schema": (
+        lambda file: change(file, "UPDATE alembic_version SET version_num = '0099'"),
+        "The schema is at 0099, which this version does not know",
+    ),
+    "older schema": (
+        lambda file: change(file, "UPDATE alembic_version SET version_num = '0007'"),
+        f"The schema is at 0007 and not at {head_revision()}",
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["at_rest", "converted"])
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damage_is_a_failure_in_either_mode(own, request, flask, mode, kind):
+    app, file = own
+    damage, expected = DAMAGES[kind]
+    with app.app_context():
+        ada = User(username="ada", password_hash="x")
+        db.session.add(ada)
+        db.session.commit()
+        user_id = ada.id
+    add_post(app, author_id=user_id)
+    request.getfixturevalue(mode)
+    damage(file)
+    before = contents(file.parent)
+    failures = [message for level, message in problems(app) if level == "failure"]
+    assert failures
+    assert re.search(expected, failures[0])
+    assert flask("doctor", on=app)[0] == 1
+    assert contents(file.parent) == before
+
+
+@pytest.mark.parametrize("mode", ["at_rest", "converted"])
+def test_a_database_is_checked_without_another_file(own, request, mode, monkeypatch):
+    app, file = own
+    add_post(app)
+    request.getfixturevalue(mode)
+    before, during = contents(file.parent), []
+
+    def look(connection):
+        connection.execute(sa.text("SELECT count(*) FROM posts"))
+        during.append(contents(file.parent))
+        return ok("looked")
+
+    monkeypatch.setattr(sqlite, "CHECKS", (*sqlite.CHECKS, look))
+    if mode == "at_rest":
+        assert problems(app) == []
+    else:
+        only_problem(app, "warning", f"{file} is not in WAL mode")
+    assert during
+    assert all(each == before for each in during)
+    assert contents(file.parent) == before
+
+
+def test_a_check_that_fails_while_another_process_writes_is_repeated(own, monkeypatch):
+    """Without a log the file is read without locks, and the service may start meanwhile."""
+    app, file = own
+    services = []
+
+    def check(_connection):
+        if services:
+            return ok("The service has started")
+        services.append(dbapi2.connect(file, isolation_level=None))
+        services[0].execute("CREATE TABLE bookmarks (url)")
+        return failure("The pages do not match", "Restore a backup.")
+
+    monkeypatch.setattr(sqlite, "CHECKS", (check,))
+    with app.app_context():
+        db.engine.dispose()
+    try:
+        assert problems(app) == []
+    finally:
+        services[0].close()
+
+
+def test_what_is_only_in_the_log_is_checked(own):
+    app, file = own
+    add_post(app)
+    with closing(dbapi2.connect(file, isolation_level=None)) as service:
+        service.execute("UPDATE posts SET comment_count = 7")
+        assert Path(f"{file}-wal").stat().st_size
+        only_problem(app, "failure", "the comment_count of post")
+
+
+def test_a_log_without_its_index_is_a_failure(own, at_rest):
+    """As in a copy of both files of a database in use."""
+    app, file = own
+    log = Path(f"{file}-wal")
+    with closing(dbapi2.connect(file, isolation_level=None)) as service:
+        service.execute("CREATE TABLE bookmarks (url)")
+        copies = file.read_bytes(), log.read_bytes()
+    file.write_bytes(copies[0])
+    log.write_bytes(copies[1])
+    before = contents(file.parent)
+    fix = only_problem(app, "failure", "cannot be used")
+    assert f"a killed process left what it wrote in {log}." in fix
+    assert "flask db upgrade" in fix
+    assert contents(file.parent) == before
+
+
+def test_a_transaction_to_be_undone_is_a_failure(own, converted):
+    """As after a power failure in the middle of a commit."""
+    app, file = own
+    journal = Path(f"{file}-journal")
+    with closing(dbapi2.connect(file, isolation_level=None)) as service:
+        service.execute("PRAGMA cache_size=1")
+        service.execute("BEGIN")
+        service.execute("CREATE TABLE bookmarks (url)")
+        service.execute("INSERT INTO bookmarks VALUES (zeroblob(100000))")
+        copies = file.read_bytes(), journal.read_bytes()
+    file.write_bytes(copies[0])
+    journal.write_bytes(copies[1])
+    before = contents(file.parent)
+    [_, (level, message)] = problems(app)
+    assert (level, "cannot be used" in message) == ("failure", True)
+    assert str(journal) in [finding.fix for finding in examine(app) if finding.fix][-1]
+    assert contents(file.parent) == before
 
 
 def test_a_folder_is_a_failure(own):
@@ -126,13 +283,13 @@ def test_broken_foreign_keys_are_a_failure(own):
     with closing(dbapi2.connect(file)) as connection:
         connection.execute("INSERT INTO image_data VALUES ('there-is-no-such-one', x'00')")
         connection.commit()
-    only_problem(app, "failure", "foreign keys are broken, for example in image_data")
+    only_problem(app, "failure", "1 broken foreign key, for example in image_data")
 
 
 def test_a_locked_database_is_a_failure(own, monkeypatch):
     app, file = own
-    impatient = ("busy_timeout=50", *engine.SQLITE_PRAGMAS[1:])
-    monkeypatch.setattr(engine, "SQLITE_PRAGMAS", impatient)
+    impatient = ("busy_timeout=50", *sqlite.SQLITE_PRAGMAS[1:])
+    monkeypatch.setattr(sqlite, "SQLITE_PRAGMAS", impatient)
     with closing(dbapi2.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode=EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
@@ -150,8 +307,8 @@ def test_an_old_sqlite_is_a_failure(healthy, monkeypatch):
 
 
 def test_an_ignored_pragma_is_a_failure(healthy, monkeypatch):
-    monkeypatch.setattr(sqlite, "SQLITE_PRAGMAS", ("journal_mode=TRUNCATE", "foreign_keys=ON"))
-    only_problem(healthy, "failure", "settings: journal_mode is wal and not TRUNCATE")
+    monkeypatch.setitem(sqlite.PRAGMA_VALUES, "FULL", "another number")
+    only_problem(healthy, "failure", "settings: synchronous is 2 and not FULL")
 
 
 def test_the_file_is_shown_with_its_mode(own):

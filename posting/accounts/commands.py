@@ -1,0 +1,128 @@
+"""`flask users` and `flask moderation`: manage accounts, and review the moderation log."""
+
+import sys
+
+import click
+from flask.cli import AppGroup
+
+from posting.accounts import acts, passwords, tokens
+from posting.accounts.models import User
+from posting.accounts.queries import find_account, list_acts
+from posting.accounts.schemas import SignUp
+from posting.cli import examples
+from posting.db.base import db
+from posting.db.migrations import require_current
+from posting.db.types import now, to_rfc3339
+
+
+@examples("flask users suspend ada", "flask users reset-password --help")
+@click.group(cls=AppGroup)
+def users() -> None:
+    """Manage accounts."""
+
+
+@examples("flask users promote ada")
+@users.command("promote")
+@click.argument("name")
+def promote(name: str) -> None:
+    """Make NAME a moderator, who may delete any post, comment or image."""
+    _set_role(name, "moderator")
+
+
+@examples("flask users demote ada")
+@users.command("demote")
+@click.argument("name")
+def demote(name: str) -> None:
+    """Make NAME an ordinary member again."""
+    _set_role(name, "member")
+
+
+@examples("flask users suspend ada")
+@users.command("suspend")
+@click.argument("name")
+def suspend(name: str) -> None:
+    """End all sessions and tokens of NAME, and prevent new sign-ins."""
+    user = _get_user(name)
+    user.suspended_at = now()
+    tokens.revoke_access(user)
+    acts.record_by_operator("suspended", user)
+    db.session.commit()
+    click.echo(f"{user.username} is suspended and signed out everywhere.")
+
+
+@examples("flask users restore ada")
+@users.command("restore")
+@click.argument("name")
+def restore(name: str) -> None:
+    """Allow a suspended NAME to sign in again."""
+    user = _get_user(name)
+    user.suspended_at = None
+    acts.record_by_operator("restored", user)
+    db.session.commit()
+    click.echo(f"{user.username} may sign in again.")
+
+
+@examples(
+    "flask users reset-password ada", "echo 'a new password' | flask users reset-password ada"
+)
+@users.command("reset-password")
+@click.argument("name")
+def reset_password(name: str) -> None:
+    """Set a new password for NAME, and end all sessions and tokens.
+
+    The command prompts for the password, or reads the first line of standard input.
+    """
+    user = _get_user(name)
+    db.session.commit()  # release the write lock while the operator types
+    password = _read_password()
+    errors = SignUp().validate({"username": user.username, "password": password})
+    if details := errors.get("password"):
+        raise click.ClickException("The password is not accepted. " + " ".join(details))
+    user.password_hash = passwords.hash_password(password)
+    tokens.revoke_access(user)
+    acts.record_by_operator("password reset", user)
+    db.session.commit()
+    click.echo(f"{user.username} has a new password and is signed out everywhere.")
+
+
+def _read_password() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    return str(click.prompt("New password", hide_input=True, confirmation_prompt=True))
+
+
+def _get_user(name: str) -> User:
+    require_current()
+    user = find_account(name)
+    if user is None:
+        raise click.ClickException(f"There is no user named {name}. Check the spelling.")
+    return user
+
+
+def _set_role(name: str, role: str) -> None:
+    user = _get_user(name)
+    user.edit({"role": role})
+    acts.record_by_operator("promoted" if user.is_moderator else "demoted", user)
+    db.session.commit()
+    click.echo(f"{user.username} is a {role} now.")
+
+
+@examples("flask moderation log")
+@click.group(cls=AppGroup)
+def moderation() -> None:
+    """Review the actions of moderators and operators."""
+
+
+@examples("flask moderation log", "flask moderation log --limit 10")
+@moderation.command("log")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+def print_moderation_log(limit: int) -> None:
+    """Print the actions of moderators and operators, newest first.
+
+    Users appear with their current name, or with their id if the account is deleted.
+    """
+    require_current()
+    for act, moderator, user in list_acts(limit):
+        former = f"{act.moderator} ({act.moderator_id})" if act.moderator_id else act.moderator
+        target = act.describe_target(user or act.user_id)
+        click.echo(f"{to_rfc3339(act.created_at)} {moderator or former} {act.action} {target}")

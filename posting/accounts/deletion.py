@@ -1,0 +1,52 @@
+"""Deletion of accounts, with or without what their members have written."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import sleep
+
+import sqlalchemy as sa
+from flask import Flask, current_app
+
+from posting.accounts.models import User
+from posting.db.base import db
+
+EXTENSION = "posting.accounts.deletion"
+PAUSE = 0.1  # seconds between two steps, in which others can take SQLite's write lock
+
+
+@dataclass(frozen=True)
+class Content:
+    """The functions that clear the content of one feature when its author's account is deleted.
+
+    `clear_step` takes the user's id and whether content is deleted or kept without an author. It
+    clears some of the content within a transaction, and returns whether there may be more.
+    `clear_rest` takes the same values. It locks what the deletion of the account would change, and
+    deletes the content that was written meanwhile if content is deleted.
+    """
+
+    clear_step: Callable[[str, bool], bool]
+    clear_rest: Callable[[str, bool], None]
+
+
+def init_app(app: Flask, contents: Sequence[Content]) -> None:
+    """Keep the features whose content belongs to accounts, in the order of their locks."""
+    app.extensions[EXTENSION] = contents
+
+
+def clear_account(user_id: str, *, with_content: bool) -> None:
+    """Delete what a user has written, or remove its author, in several transactions.
+
+    In a single transaction, very much content would block other writers for too long.
+    """
+    for content in current_app.extensions[EXTENSION]:
+        while content.clear_step(user_id, with_content):
+            db.session.commit()
+            sleep(PAUSE)
+        db.session.commit()
+
+
+def delete_account(user: User, *, with_content: bool) -> None:
+    """Delete a locked account, its sessions, and what `clear_account` has left."""
+    for content in current_app.extensions[EXTENSION]:
+        content.clear_rest(user.id, with_content)
+    db.session.execute(sa.delete(User).where(User.id == user.id))

@@ -1,0 +1,68 @@
+"""Password hashes, and limits on guessing."""
+
+import os
+import secrets
+from threading import BoundedSemaphore
+
+from flask import current_app, g
+from werkzeug.security import check_password_hash, generate_password_hash
+
+from posting.accounts.models import User
+from posting.db.base import db
+from posting.web.errors import NotSignedIn
+from posting.web.limits import Counts, Hits, Limit
+from posting.web.middleware.proxy import client_ip
+
+ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", client_ip, Counts.FAILURES)
+ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", client_ip, Counts.FAILURES, times=5)
+
+# A hash takes 32 MiB and a core; more of them at once would only slow down other requests.
+_hashing = BoundedSemaphore(os.cpu_count() or 1)
+
+
+def hash_password(password: str) -> str:
+    """Return the salted scrypt hash of a password. This is slow: hold no transaction."""
+    with _hashing:
+        return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
+
+
+def verify_password(user: User | None, username: str, password: str, hits: Hits) -> bool:
+    """Return whether `password` is the password of `user`, the account named `username`.
+
+    This takes the same time whether there is such an account or not. It is counted in `hits` by
+    client, and by client and account. If the password is right, refund the hits. Raise 429 after
+    too many.
+    """
+    account = user.id if user else username.lower()
+    hits.count((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
+    hits.commit()  # before the slow part, so that concurrent guesses are counted too
+    known = user.password_hash if user else _dummy_hash(current_app.config["PASSWORD_HASH"])
+    with _hashing:
+        matches = check_password_hash(known, password)
+    if not matches or user is None:
+        return False
+    g.user_id = user.id
+    return True
+
+
+def rehash_if_needed(user: User, password: str) -> str:
+    """Return the hash of the user's own password, with the configured parameters."""
+    is_current = user.password_hash.startswith(current_app.config["PASSWORD_HASH"] + "$")
+    return user.password_hash if is_current else hash_password(password)
+
+
+def lock_account(user: User) -> User:
+    """Lock an account's row and return it as it is now.
+
+    Raise 401 if the account is gone, or its password is no longer the one that was verified.
+    """
+    verified = user.password_hash
+    locked = db.session.get(User, user.id, with_for_update=True, populate_existing=True)
+    if locked is None or locked.password_hash != verified:
+        raise NotSignedIn
+    return locked
+
+
+def _dummy_hash(parameters: str) -> str:
+    """Return a hash that no password has, and that takes as long to check as others."""
+    return f"{parameters}${secrets.token_urlsafe(12)}${secrets.token_hex(64)}"

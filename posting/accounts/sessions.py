@@ -1,0 +1,163 @@
+"""Sessions: rows of the database that a cookie's token names.
+
+Flask's signed cookie is not used, since it would stay valid after sign-out. The cookie holds a
+random token, the database its SHA-256, and deleting the row ends the session everywhere.
+"""
+
+import hashlib
+import secrets
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Response, current_app, request
+
+from posting.accounts import schemas
+from posting.accounts.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
+from posting.accounts.queries import NoSuchSession
+from posting.db.base import db
+from posting.db.purge import purge_expired
+from posting.db.session import fetch_all, fetch_one
+from posting.db.types import now
+from posting.web.idempotency import IdempotencyKey
+from posting.web.limits import RateWindow
+from posting.web.rows import select
+
+# last_seen_at is written at most this often, so that most reads write nothing.
+LAST_SEEN_PRECISION = SESSION_IDLE / 720
+
+_IS_VALID = sa.and_(
+    Session.last_seen_at > sa.bindparam("oldest_last_seen_at", type_=Session.last_seen_at.type),
+    Session.created_at > sa.bindparam("oldest_created_at", type_=Session.created_at.type),
+)
+_BY_TOKEN = (
+    select(schemas.User, User)
+    .add_columns(Session.id.label("session_id"), Session.last_seen_at)
+    .add_columns(sa.null().label("token_id"), sa.literal("write").label("scope"))
+    .join(Session.user)
+    .where(Session.token_hash == sa.bindparam("token_hash"), _IS_VALID, User.is_active)
+)
+_OF_USER = (
+    select(schemas.Session, Session)
+    .where(Session.user_id == sa.bindparam("user_id"), _IS_VALID)
+    .order_by(Session.created_at.desc(), Session.id)
+)
+_ONE_OF_USER = _OF_USER.where(Session.id == sa.bindparam("id"))
+
+
+def find_current_session() -> sa.Row[Any] | None:
+    """Return the valid session of the request's cookie, if there is one, with its user."""
+    token, time = _sent_token(), now()
+    if not token:
+        return None
+    row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), **_oldest_valid(time))
+    if row and time - row.last_seen_at > LAST_SEEN_PRECISION:
+        touch(sa.update(Session).where(Session.id == row.session_id).values(last_seen_at=time))
+    return row
+
+
+def touch(update: sa.Update) -> None:
+    """Write when something was last used, unless the database is busy.
+
+    Purge stored responses and rate-limit windows, too: about once an hour for each active member.
+    """
+    writing = db.engine.execution_options(writes=True)
+    with suppress(sa.exc.OperationalError), writing.begin() as connection:
+        connection.execute(update)
+        purge_expired(IdempotencyKey, connection)
+        purge_expired(RateWindow, connection)
+
+
+def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:
+    """Return a user's sessions as they are sent, newest first."""
+    rows = fetch_all(_OF_USER, user_id=user_id, **_oldest_valid(now()))
+    return [row._asdict() | {"current": row.id == current_id} for row in rows]
+
+
+def get_session(user_id: str, id: str, *, current_id: str | None) -> dict[str, Any]:
+    """Return a session of a user as it is sent. Raise NoSuchSession."""
+    row = fetch_one(_ONE_OF_USER, user_id=user_id, id=id, **_oldest_valid(now()))
+    if row is None:
+        raise NoSuchSession
+    return row._asdict() | {"current": id == current_id}
+
+
+def open_session(user: User) -> str:
+    """Replace the request's session by a new one for `user`, and return its token.
+
+    All but the user's newest fifty sessions end. Expired sessions are purged.
+    """
+    end_current_session()
+    token = secrets.token_urlsafe(32)
+    session = Session(user_id=user.id, token_hash=hash_token(token), user_agent=_user_agent())
+    db.session.add(session)
+    db.session.flush()
+    # Sessions from the future come last: the clock was set back after they began.
+    newest_first = Session.created_at > session.created_at, Session.created_at.desc(), Session.id
+    own = sa.select(Session.id).where(Session.user_id == user.id)
+    surplus = own.order_by(*newest_first).offset(SESSIONS_PER_USER)
+    # Skip locked rows: a concurrent sign-in deletes them, and may wait for one deleted here.
+    unlocked = sa.select(Session.id).where(Session.id.in_(surplus))
+    unlocked = unlocked.with_for_update(skip_locked=True)
+    db.session.execute(sa.delete(Session).where(Session.id.in_(unlocked)))
+    purge_expired(Session)
+    return token
+
+
+def end_current_session() -> str | None:
+    """Delete the session of the request's cookie, and return its user's id, if there is one."""
+    token = _sent_token()
+    if not token:
+        return None
+    current = sa.delete(Session).where(Session.token_hash == hash_token(token))
+    return db.session.scalar(current.returning(Session.user_id))
+
+
+def end_sessions(user: User, *, except_id: str | None = None) -> None:
+    """Delete all sessions of `user`, except the one with this id."""
+    sessions = sa.delete(Session).where(Session.user_id == user.id)
+    if except_id:
+        sessions = sessions.where(Session.id != except_id)
+    db.session.execute(sessions)
+
+
+def end_session(user_id: str, id: str) -> bool:
+    """Delete a session of a user, and return whether there was one."""
+    own = sa.delete(Session).where(Session.id == id, Session.user_id == user_id)
+    return bool(db.session.execute(own.returning(Session.id)).all())
+
+
+def cookie_header(token: str | None) -> dict[str, str]:
+    """Return the header that sets the session cookie, or deletes it."""
+    response = Response()
+    response.set_cookie(
+        current_app.config["SESSION_COOKIE_NAME"],
+        token or "",
+        max_age=SESSION_LIFETIME if token else 0,
+        secure=current_app.config["SESSION_COOKIE_SECURE"],
+        httponly=True,
+        samesite="Lax",
+    )
+    return {"Set-Cookie": response.headers["Set-Cookie"]}
+
+
+def _sent_token() -> str | None:
+    return request.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
+
+
+def hash_token(token: str) -> str:
+    """Return the SHA-256 of a token, which is stored instead of it."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _oldest_valid(time: datetime) -> dict[str, datetime]:
+    """Return the parameters of `_IS_VALID`."""
+    return {
+        "oldest_last_seen_at": time - SESSION_IDLE,
+        "oldest_created_at": time - SESSION_LIFETIME,
+    }
+
+
+def _user_agent() -> str:
+    return "".join(filter(str.isprintable, request.headers.get("User-Agent", "")))[:256]

@@ -1,0 +1,140 @@
+"""Personal access tokens, by which programs act as a user (bearer tokens, RFC 6750).
+
+As with sessions, the database has only the SHA-256 of a token, and deleting the row ends it.
+"""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from werkzeug.exceptions import Conflict, Forbidden
+
+from posting.accounts import schemas
+from posting.accounts.models import TOKENS_PER_USER, Token, User
+from posting.accounts.queries import NoSuchToken
+from posting.accounts.sessions import LAST_SEEN_PRECISION, end_sessions, hash_token, touch
+from posting.db.base import db
+from posting.db.purge import purge_expired
+from posting.db.session import execute, fetch_all, fetch_one
+from posting.db.types import now, truncate_to_milliseconds
+from posting.web.errors import InvalidInput, NotSignedIn
+from posting.web.messages import Message
+from posting.web.problems import Coded
+from posting.web.rows import insert, select, to_items
+
+PREFIX = "posting_"  # by which scanners for secrets can find tokens
+MAX_LIFETIME = timedelta(days=366)
+NOT_IN_TIME = Message("out_of_range", "Must be in the future, within 366 days.")
+
+_BY_TOKEN = (
+    select(schemas.User, User)
+    .add_columns(Token.id.label("token_id"), Token.scope, Token.last_used_at)
+    .add_columns(sa.null().label("session_id"))
+    .join(Token.user)
+    .where(
+        Token.token_hash == sa.bindparam("token_hash"),
+        Token.expires_at > sa.bindparam("time", type_=Token.expires_at.type),
+        User.is_active,
+    )
+)
+_OF_USER = (
+    select(schemas.Token, Token)
+    .where(
+        Token.user_id == sa.bindparam("user_id"),
+        Token.expires_at > sa.bindparam("time", type_=Token.expires_at.type),
+    )
+    .order_by(Token.created_at.desc(), Token.id)
+)
+_INSERT = insert(schemas.Token, Token)
+_ONE_OF_USER = _OF_USER.where(Token.id == sa.bindparam("id"))
+
+
+class InvalidToken(NotSignedIn):
+    error_code = "invalid_token"
+    description = "The token is unknown, has expired or was deleted."
+
+    def get_headers(self, *_: Any) -> list[tuple[str, str]]:
+        return [("WWW-Authenticate", 'Bearer error="invalid_token"')]
+
+
+class InsufficientScope(Coded, Forbidden):
+    error_code = "insufficient_scope"
+    description = "This token may only read."
+
+    def get_headers(self, *_: Any) -> list[tuple[str, str]]:
+        return [("WWW-Authenticate", 'Bearer error="insufficient_scope", scope="write"')]
+
+
+class TokenNotAllowed(Coded, Forbidden):
+    error_code = "token_not_allowed"
+    description = "A token may not manage the account, its sessions or tokens; sign in instead."
+
+
+class TooManyTokens(Coded, Conflict):
+    error_code = "too_many_tokens"
+    description = f"You have {TOKENS_PER_USER} tokens; delete one of them first."
+
+
+def find_token(token: str) -> sa.Row[Any] | None:
+    """Return a valid token with its user."""
+    time = now()
+    row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), time=time)
+    if row and (row.last_used_at is None or time - row.last_used_at > LAST_SEEN_PRECISION):
+        touch(sa.update(Token).where(Token.id == row.token_id).values(last_used_at=time))
+    return row
+
+
+def list_tokens(user_id: str) -> list[dict[str, Any]]:
+    """Return a user's tokens as they are sent, newest first."""
+    return [row._asdict() for row in fetch_all(_OF_USER, user_id=user_id, time=now())]
+
+
+def get_token(user_id: str, id: str) -> dict[str, Any]:
+    """Return a token of a user as it is sent. Raise NoSuchToken."""
+    row = fetch_one(_ONE_OF_USER, user_id=user_id, id=id, time=now())
+    if row is None:
+        raise NoSuchToken
+    return row._asdict()
+
+
+def create_token(
+    user_id: str, name: str, scope: str, expires_at: datetime | None = None
+) -> dict[str, Any]:
+    """Create a token for a user who is locked, and return it as it is sent, with its secret.
+
+    Raise 422 for a time that is not within the next year, 409 if the user has too many.
+    """
+    time = now()
+    latest = time + MAX_LIFETIME
+    expires_at = expires_at or latest
+    if not time < expires_at <= latest:
+        raise InvalidInput.at("/expires_at", NOT_IN_TIME)
+    own = sa.select(sa.func.count()).where(Token.user_id == user_id, Token.expires_at > time)
+    if (db.session.scalar(own) or 0) >= TOKENS_PER_USER:
+        raise TooManyTokens
+    secret = PREFIX + secrets.token_urlsafe(32)
+    inserted = execute(
+        _INSERT,
+        user_id=user_id,
+        token_hash=hash_token(secret),
+        name=name,
+        scope=scope,
+        created_at=time,
+        expires_at=truncate_to_milliseconds(expires_at),
+    )
+    purge_expired(Token)
+    [token] = to_items([inserted.one()])
+    return token | {"token": secret}
+
+
+def delete_token(user_id: str, id: str) -> bool:
+    """Delete a token of a user, and return whether there was one."""
+    own = sa.delete(Token).where(Token.id == id, Token.user_id == user_id)
+    return bool(db.session.execute(own.returning(Token.id)).all())
+
+
+def revoke_access(user: User, *, except_session: str | None = None) -> None:
+    """End all sessions and tokens of `user`, except the session with this id."""
+    end_sessions(user, except_id=except_session)
+    db.session.execute(sa.delete(Token).where(Token.user_id == user.id))

@@ -1,0 +1,149 @@
+"""Sign-up, sign-in, sign-out, and the sessions of the current user."""
+
+from typing import Any
+
+from flask import current_app
+from werkzeug.exceptions import Forbidden
+
+from posting.accounts import schemas, sessions
+from posting.accounts.current_user import SESSION_OPTIONAL, SESSION_REQUIRED, current_user
+from posting.accounts.models import User
+from posting.accounts.passwords import (
+    ADDRESS_LIMIT,
+    hash_password,
+    lock_account,
+    rehash_if_needed,
+    verify_password,
+)
+from posting.accounts.queries import NoSuchSession, find_account
+from posting.accounts.usernames import UsernameTaken, unique_username
+from posting.db.base import db
+from posting.web import audit
+from posting.web.endpoint import Access, Blueprint, Reply
+from posting.web.errors import NotSignedIn
+from posting.web.limits import Counts, Hits, Limit
+from posting.web.middleware.proxy import client_ip
+from posting.web.problems import Coded
+from posting.web.rows import to_item
+from posting.web.urls import external_url
+
+# Attempts, because hashing is what costs.
+SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", client_ip, Counts.ATTEMPTS)
+
+auth = Blueprint("auth", __name__, description="Sign-up, sign-in and sessions")
+
+
+class SignUpClosed(Coded, Forbidden):
+    error_code = "signup_closed"
+    description = "Sign-up is closed."
+
+
+class WrongCredentials(NotSignedIn):
+    error_code = "wrong_credentials"
+    description = "The username or the password is wrong."
+
+
+class AccountSuspended(Coded, Forbidden):
+    error_code = "suspended"
+    description = "This account is suspended."
+
+
+def refuse_closed_signup() -> None:
+    if current_app.config["SIGNUP"] == "closed":
+        raise SignUpClosed
+
+
+SIGNUP_OPEN = Access(refuse_closed_signup, security=[], errors=[SignUpClosed])
+
+
+@auth.post(
+    "/signup",
+    access=SIGNUP_OPEN,
+    limit=SIGNUP_LIMIT,
+    body=schemas.SignUp(),
+    status=201,
+    returns=schemas.User(),
+    headers=["Location"],
+    errors=[UsernameTaken],
+)
+def sign_up(body: dict[str, Any]) -> Reply:
+    """Create an account. This does not sign in."""
+    password_hash = hash_password(body.pop("password"))
+    user = User(password_hash=password_hash, **body)
+    db.session.add(user)
+    with unique_username():
+        db.session.commit()
+    audit.log("sign-up", user=user.id)
+    return to_item(schemas.User, user), {"Location": external_url("users.get_user", id=user.id)}
+
+
+@auth.post(
+    "/signin",
+    access=SESSION_OPTIONAL,
+    limit=ADDRESS_LIMIT,
+    body=schemas.Credentials(),
+    returns=schemas.User(),
+    headers=["Set-Cookie"],
+    errors=[WrongCredentials, AccountSuspended],
+)
+def sign_in(body: dict[str, str], hits: Hits) -> Reply:
+    """Sign in. Starts a session; a session sent with the request is ended."""
+    user = find_account(body["username"])
+    is_right = verify_password(user, body["username"], body["password"], hits)
+    if not is_right or user is None:
+        audit.log("sign-in-failed", user=user.id if user else None)
+        raise WrongCredentials
+    password_hash = rehash_if_needed(user, body["password"])
+    user = lock_account(user)
+    user.password_hash = password_hash
+    hits.refund()
+    if not user.is_active:
+        db.session.commit()
+        raise AccountSuspended
+    token = sessions.open_session(user)
+    db.session.commit()
+    audit.log("sign-in", user=user.id)
+    return to_item(schemas.User, user), sessions.cookie_header(token)
+
+
+@auth.post("/signout", access=SESSION_OPTIONAL, status=204, headers=["Set-Cookie"])
+def sign_out() -> Reply:
+    """Sign out. Ends the session sent with the request, if there is one."""
+    user_id = sessions.end_current_session()
+    db.session.commit()
+    if user_id:
+        audit.log("sign-out", user=user_id)
+    return None, sessions.cookie_header(None)
+
+
+@auth.get("/sessions", access=SESSION_REQUIRED, returns=schemas.Session(many=True))
+def list_sessions() -> Reply:
+    """List your sessions, newest first, fifty at most."""
+    return sessions.list_sessions(current_user.id, current_id=current_user.session_id)
+
+
+@auth.get(
+    "/sessions/<nanoid:id>",
+    access=SESSION_REQUIRED,
+    returns=schemas.Session(),
+    errors=[NoSuchSession],
+)
+def get_session(id: str) -> Reply:
+    """Read one of your sessions."""
+    return sessions.get_session(current_user.id, id, current_id=current_user.session_id)
+
+
+@auth.delete(
+    "/sessions/<nanoid:id>",
+    access=SESSION_REQUIRED,
+    status=204,
+    headers=["Set-Cookie"],
+    errors=[NoSuchSession],
+)
+def delete_session(id: str) -> Reply:
+    """End one of your sessions."""
+    if not sessions.end_session(current_user.id, id):
+        raise NoSuchSession
+    db.session.commit()
+    audit.log("sign-out")
+    return None, sessions.cookie_header(None) if id == current_user.session_id else {}

@@ -1,0 +1,60 @@
+"""Personal access tokens: list, create, read, delete."""
+
+from typing import Any
+
+from posting.accounts import schemas
+from posting.accounts import tokens as access_tokens
+from posting.accounts.current_user import SESSION_REQUIRED, current_user, lock_current_user, user_id
+from posting.accounts.queries import NoSuchToken
+from posting.db.base import db
+from posting.web import audit
+from posting.web.endpoint import Blueprint, Reply
+from posting.web.limits import Limit
+from posting.web.urls import external_url
+
+LIMIT = Limit("tokens", "LIMIT_POSTS", user_id)
+
+tokens = Blueprint("tokens", __name__, description="Tokens by which programs act as a user")
+
+
+@tokens.get("/tokens", access=SESSION_REQUIRED, returns=schemas.Token(many=True))
+def list_tokens() -> Reply:
+    """List your tokens, newest first, fifty at most."""
+    return access_tokens.list_tokens(current_user.id)
+
+
+@tokens.post(
+    "/tokens",
+    access=SESSION_REQUIRED,
+    limit=LIMIT,
+    body=schemas.TokenInput(),
+    status=201,
+    returns=schemas.NewToken(),
+    headers=["Location"],
+    errors=[access_tokens.TooManyTokens],
+)
+def create_token(body: dict[str, Any]) -> Reply:
+    """Create a token. Only this response contains it."""
+    lock_current_user(exclusively=True)
+    token = access_tokens.create_token(current_user.id, **body)
+    db.session.commit()
+    audit.log("token-created", token=token["id"])
+    return token, {"Location": external_url("tokens.get_token", id=token["id"])}
+
+
+@tokens.get(
+    "/tokens/<nanoid:id>", access=SESSION_REQUIRED, returns=schemas.Token(), errors=[NoSuchToken]
+)
+def get_token(id: str) -> Reply:
+    """Read one of your tokens, without its secret."""
+    return access_tokens.get_token(current_user.id, id)
+
+
+@tokens.delete("/tokens/<nanoid:id>", access=SESSION_REQUIRED, status=204, errors=[NoSuchToken])
+def delete_token(id: str) -> Reply:
+    """Delete one of your tokens."""
+    if not access_tokens.delete_token(current_user.id, id):
+        raise NoSuchToken
+    db.session.commit()
+    audit.log("token-deleted", token=id)
+    return None

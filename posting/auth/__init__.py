@@ -1,1 +1,0 @@
-"""Sessions, passwords and the current user."""

@@ -1,0 +1,1 @@
+"""Comments on posts, and replies to them."""

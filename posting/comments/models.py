@@ -1,0 +1,47 @@
+"""The table of comments, and who may change a comment."""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Text
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
+
+from posting.accounts.models import Actor, User
+from posting.db.base import Editable, Identifier
+from posting.db.types import new_id, now, same_as_created_at
+
+
+class Comment(Editable):
+    """A comment on a post, or a reply to another comment on it.
+
+    A comment without content is a placeholder: deleted, but kept as the parent of its replies. A
+    reply's `created_at` is always later than its parent's.
+    """
+
+    __tablename__ = "comments"
+
+    id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
+    post_id: Mapped[str] = mapped_column(Identifier, ForeignKey("posts.id", ondelete="CASCADE"))
+    parent_id: Mapped[str | None] = mapped_column(Identifier, ForeignKey("comments.id"), index=True)
+    author_id: Mapped[str | None] = mapped_column(
+        Identifier, ForeignKey("users.id", ondelete="SET NULL")
+    )
+    content: Mapped[str | None] = mapped_column(Text)
+    deleted: Mapped[bool] = column_property(content.is_(None))
+    version: Mapped[int] = mapped_column(default=1)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at)
+
+    author: Mapped[User | None] = relationship()
+
+    __mapper_args__ = {"version_id_col": version}  # noqa: RUF012 - SQLAlchemy's own form
+    __table_args__ = (
+        Index(None, post_id, created_at, id),
+        Index(None, author_id, created_at, id),
+        CheckConstraint("length(content) BETWEEN 1 AND 10000", name="content_length"),
+    )
+
+    def is_editable_by(self, user: Actor) -> bool:
+        return self.author_id == user.id
+
+    def is_deletable_by(self, user: Actor) -> bool:
+        return self.is_editable_by(user) or user.is_moderator

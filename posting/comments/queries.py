@@ -1,0 +1,48 @@
+"""The SELECTs of comments."""
+
+import sqlalchemy as sa
+
+from posting.comments import schemas
+from posting.comments.models import Comment
+from posting.db.session import fetch_one
+from posting.posts.locks import get_after_locking_post
+from posting.posts.models import Post
+from posting.web.problems import NoSuch
+from posting.web.rows import Item, insert, select, to_items
+
+
+class NoSuchComment(NoSuch, thing="comment"):
+    pass
+
+
+COMMENTS = select(schemas.Comment, Comment)
+INSERT_COMMENT = insert(schemas.Comment, Comment).returning(Comment.version)
+COMMENTS_ON_POST = COMMENTS.where(Comment.post_id == sa.bindparam("post"))
+COMMENTS_BY_AUTHOR = COMMENTS.where(Comment.author_id == sa.bindparam("author"))
+# The time of the last comment on a post. It is no placeholder: those have replies, which are newer.
+LAST_COMMENT_AT = (
+    sa.select(sa.func.max(Comment.created_at)).where(Comment.post_id == Post.id).scalar_subquery()
+)
+COMMENT_COUNT = (
+    sa.select(sa.func.count())
+    .where(Comment.post_id == Post.id, Comment.content.is_not(None))
+    .scalar_subquery()
+)
+COMMENT = COMMENTS.add_columns(Comment.version).where(Comment.id == sa.bindparam("id"))
+
+
+def get_comment(id: str) -> Item:
+    """Return a comment with `version`. Raise NoSuchComment."""
+    row = fetch_one(COMMENT, id=id)
+    if row is None:
+        raise NoSuchComment
+    [item] = to_items([row])
+    return item
+
+
+def get_comment_for_update(id: str) -> Comment:
+    """Lock the post of a comment and return the comment. Raise NoSuchComment, also if deleted."""
+    comment = get_after_locking_post(Comment, id)
+    if comment is None or comment.deleted:
+        raise NoSuchComment
+    return comment

@@ -1,0 +1,84 @@
+"""Comments on posts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import ValidationError, fields, post_load, validates_schema
+
+from posting.accounts.schemas import author
+from posting.web.fields import (
+    NOT_BLANK_PATTERN,
+    Identifier,
+    Length,
+    OneOf,
+    Parameter,
+    String,
+    Timestamp,
+    described,
+    not_blank,
+)
+from posting.web.messages import Message
+from posting.web.schemas import Input, Output, PageQuery, page_size
+
+BOTH_NAMES = Message("repeated", "This is the former name of sort. Send only one of them.")
+
+
+class CommentsQuery(PageQuery):
+    """A page of comments."""
+
+    limit = page_size(50)
+
+
+class CommentsOnPostQuery(CommentsQuery):
+    """A page of comments on a post."""
+
+    sort = Parameter(
+        load_default="oldest",
+        validate=OneOf(["oldest", "newest"]),
+        metadata=described("newest", "Which comments come first."),
+    )
+    order = Parameter(
+        validate=OneOf(["oldest", "newest"]),
+        metadata={"deprecated": True} | described("newest", "The former name of `sort`."),
+    )
+
+    @validates_schema(pass_original=True)
+    def refuse_both_names(self, _data: Any, original: Mapping[str, str], **_: Any) -> None:
+        if {"sort", "order"} <= original.keys():
+            raise ValidationError(BOTH_NAMES, "order")
+
+    @post_load
+    def replace_former_name(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return data | {"sort": data.pop("order", data["sort"])}
+
+
+class CommentChange(Input):
+    """A change to a comment."""
+
+    content = String(
+        required=True,
+        validate=[Length(1, 10_000), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described("And *cloth*?", "Plain text or Markdown; not blank."),
+    )
+
+
+class CommentInput(CommentChange):
+    """A new comment, perhaps a reply to another comment."""
+
+    parent_id = Identifier(allow_none=True)
+
+
+class Comment(Output):
+    """A comment on a post."""
+
+    id = Identifier()
+    post_id = Identifier()
+    parent_id = Identifier(allow_none=True)
+    author = author()
+    content = fields.String(allow_none=True, metadata=described("And *cloth*?"))
+    deleted = fields.Boolean(
+        metadata=described(False, "True if it was deleted and is kept for its replies.")
+    )
+    created_at = Timestamp()
+    updated_at = Timestamp()

@@ -1,0 +1,81 @@
+"""The base classes of models, and the session."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import String, func
+from sqlalchemy.ext.hybrid import hybrid_property
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, registry
+
+from posting.db.types import ID_LENGTH, UtcDateTime, now
+
+
+class Base(DeclarativeBase):
+    registry = registry(
+        metadata=sa.MetaData(
+            naming_convention={
+                "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+                "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+                "ck": "ck_%(table_name)s_%(constraint_name)s",
+                "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+                "pk": "pk_%(table_name)s",
+            }
+        ),
+        type_annotation_map={datetime: UtcDateTime()},
+    )
+
+
+# Objects keep their values after a commit, so that a response needs no second transaction.
+db = SQLAlchemy(model_class=Base, session_options={"expire_on_commit": False})
+
+
+def bytewise(length: int) -> String:
+    """Return a string type that compares byte by byte on both databases, whatever the locale."""
+    return String(length).with_variant(String(length, collation="C"), "postgresql")
+
+
+Identifier = bytewise(ID_LENGTH)
+
+
+class Editable(Base):
+    """A row that people edit, with the time of its last edit.
+
+    What changes a row without being an edit, such as a count, leaves that time alone.
+    """
+
+    __abstract__ = True
+
+    if TYPE_CHECKING:
+        updated_at: Any  # a column or a property
+
+    def edit(self, changes: Mapping[str, Any]) -> None:
+        """Set attributes by name. It is no edit if all of them have their values already."""
+        if any(getattr(self, name) != value for name, value in changes.items()):
+            self.updated_at = now()
+            for name, value in changes.items():
+                setattr(self, name, value)
+
+
+class EditedAt(Editable):
+    """An editable row whose column `edited_at` is null until its first edit."""
+
+    __abstract__ = True
+
+    created_at: Mapped[datetime]
+    edited_at: Mapped[datetime | None] = mapped_column(sort_order=1)  # after all others
+
+    @hybrid_property
+    def updated_at(self) -> datetime:
+        return self.edited_at or self.created_at
+
+    @updated_at.inplace.setter
+    def _set_updated_at(self, time: datetime) -> None:
+        self.edited_at = time
+
+    @updated_at.inplace.expression
+    @classmethod
+    def _updated_at(cls) -> sa.ColumnElement[datetime]:
+        return func.coalesce(cls.edited_at, cls.created_at, type_=UtcDateTime())

@@ -1,1 +1,0 @@
-"""Rules that concern more than one table: accounts, threads of comments, moderation, images."""

@@ -1,1 +1,0 @@
-"""HTTP conventions, the same for every endpoint."""

@@ -1,0 +1,127 @@
+"""Image processing: decode untrusted uploads and encode them again without metadata.
+
+The server never decodes an image itself. It runs `child.py` in a child process with limited memory
+and time, so that no image can take a worker down.
+"""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import BoundedSemaphore, Timer
+from typing import BinaryIO, cast
+
+# The child process gets this process's packages, but not its environment or working directory.
+COMMAND = (sys.executable, "-s", "-P", str(Path(__file__).with_name("child.py")))
+MAX_SECONDS = 30
+MAX_HEADER_BYTES = 1000  # the line of JSON before the image
+CRASH_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+MEDIA_TYPES = {"image/png", "image/jpeg", "image/webp", "image/gif"}
+
+# Decoding can take 500 MB and a core for seconds, so each worker decodes one image at a time. A
+# waiting request holds a thread, and half of the threads must stay free for other requests.
+MAX_UPLOADS = 4  # including the one that is being decoded
+MAX_WAIT_SECONDS = 20
+_decoder = BoundedSemaphore(1)
+_queue = BoundedSemaphore(MAX_UPLOADS)
+
+_logger = logging.getLogger("posting.images.codec")
+
+
+class ImageError(Exception):
+    """The file is not an acceptable image; the message says why."""
+
+
+class BusyError(Exception):
+    """Too many images are waiting, or there is too little memory or time for this one."""
+
+
+@dataclass(frozen=True)
+class ReencodedImage:
+    """An image in its original format, without metadata. A still image is upright and in sRGB."""
+
+    media_type: str
+    width: int
+    height: int
+    data: bytes
+
+
+def reencode(data: bytes, *, max_bytes: int) -> ReencodedImage:
+    """Decode an image and encode it again in at most `max_bytes`.
+
+    Call this outside a transaction: 25 megapixels take seconds.
+
+    Raise ImageError or BusyError.
+    """
+    with _acquired(_queue, timeout=0), _acquired(_decoder, timeout=MAX_WAIT_SECONDS):
+        status, output, errors = _run_codec(data, max_bytes)
+    if status == -signal.SIGXCPU:
+        raise ImageError("Cannot be decoded: it takes too long.")
+    if -status in CRASH_SIGNALS:
+        _logger.warning("The image decoder crashed with signal %d.", -status)
+        raise ImageError("Cannot be decoded: it is damaged.")
+    if status != 0:  # out of time, out of memory, or it could not start
+        _logger.error("The image decoder failed with status %d: %s", status, errors)
+        raise BusyError
+    header, _, encoded = output.partition(b"\n")
+    try:
+        properties = json.loads(header)
+        if "error" in properties:
+            raise ImageError(properties["error"])
+        image = ReencodedImage(data=encoded, **properties)
+        if image.media_type not in MEDIA_TYPES or min(image.width, image.height) < 1:
+            raise ValueError("the header does not describe an image")
+    except (TypeError, ValueError) as error:
+        _logger.error("The output of the image decoder is not valid: %s", error)
+        raise BusyError from error
+    return image
+
+
+@contextmanager
+def _acquired(semaphore: BoundedSemaphore, *, timeout: float) -> Iterator[None]:
+    if not semaphore.acquire(timeout=timeout):
+        raise BusyError
+    try:
+        yield
+    finally:
+        semaphore.release()
+
+
+def _run_codec(data: bytes, max_bytes: int) -> tuple[int, bytes, str]:
+    """Run the codec; return its exit status, its output up to the size limit, and its stderr."""
+    try:
+        child = subprocess.Popen(  # noqa: S603 - the command is a constant
+            [*COMMAND, str(max_bytes)],
+            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # so that Ctrl-C in the server's terminal does not reach it
+        )
+    except OSError as error:
+        _logger.error("The image decoder did not start: %s", error)
+        raise BusyError from error
+    pipes = child.stdin, child.stdout, child.stderr
+    stdin, stdout, stderr = (cast(BinaryIO, pipe) for pipe in pipes)
+    deadline = Timer(MAX_SECONDS, child.kill)
+    with child:
+        try:
+            deadline.start()
+            with suppress(BrokenPipeError), stdin:  # it has exited, and its status says why
+                stdin.write(data)
+            output = stdout.read(MAX_HEADER_BYTES + max_bytes)
+            if len(output) < MAX_HEADER_BYTES + max_bytes:
+                child.wait()
+        except RuntimeError as error:  # no thread could be started for the deadline
+            raise BusyError from error
+        finally:
+            child.kill()
+            deadline.cancel()
+        errors = stderr.read(MAX_HEADER_BYTES).decode(errors="replace")
+    return child.returncode, output, errors

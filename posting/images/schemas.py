@@ -1,0 +1,59 @@
+"""Images of posts."""
+
+from marshmallow import fields
+
+from posting.web.fields import (
+    EXAMPLE_ID,
+    File,
+    Identifier,
+    Length,
+    String,
+    Timestamp,
+    described,
+    extensible,
+)
+from posting.web.schemas import Input, Output
+
+MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+def alt_text(*, allow_none: bool) -> String:
+    """Return the field of an image's text alternative."""
+    return String(
+        allow_none=allow_none,
+        validate=Length(max=500),
+        metadata=described("A loom", "A text alternative for people who do not see the image."),
+    )
+
+
+class ImageChange(Input):
+    """A change to an image."""
+
+    alt = alt_text(allow_none=True)
+
+
+class ImageUpload(Input):
+    """A new image; a form has no null."""
+
+    alt = alt_text(allow_none=False)
+    file = File(
+        required=True,
+        metadata={"description": "PNG, JPEG, WebP or GIF, detected from its content."},
+    )
+
+
+class Image(Output):
+    """An image of a post."""
+
+    id = Identifier()
+    url = fields.String(
+        metadata={"format": "uri"} | described(f"https://example.org/images/{EXAMPLE_ID}")
+    )
+    post_id = Identifier()
+    media_type = fields.String(metadata=extensible(MEDIA_TYPES, "image/png"))
+    width = fields.Integer(metadata=described(640, "In pixels."))
+    height = fields.Integer(metadata=described(480, "In pixels."))
+    size = fields.Integer(metadata=described(20480, "In bytes."))
+    alt = fields.String(allow_none=True, metadata=described("A loom"))
+    created_at = Timestamp()
+    updated_at = Timestamp("When `alt` was last changed.")

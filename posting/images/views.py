@@ -1,0 +1,210 @@
+"""Images of posts: add, read, describe, delete."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Response, current_app
+from werkzeug.exceptions import ServiceUnavailable
+
+from posting.accounts import acts
+from posting.accounts.current_user import (
+    SIGNED_IN,
+    TOKEN_OPTIONAL,
+    current_user,
+    lock_current_user,
+    user_id,
+)
+from posting.accounts.permissions import NotAuthor
+from posting.db.base import db
+from posting.db.session import execute, fetch_one
+from posting.images import codec, queries, schemas
+from posting.images.models import Image, ImageData
+from posting.images.queries import NoSuchImage, get_image_for_update
+from posting.posts.locks import get_post_for_update
+from posting.posts.queries import NoSuchPost
+from posting.posts.schemas import IMAGES_PER_POST
+from posting.web.endpoint import SHARED, Blueprint, Reply
+from posting.web.errors import InvalidInput
+from posting.web.etags import etag_of, if_none_match, immutable_headers, require_etag
+from posting.web.idempotency import Once
+from posting.web.limits import Counts, Limit
+from posting.web.messages import Message
+from posting.web.problems import Coded
+from posting.web.rows import Item, to_item, to_items
+from posting.web.urls import with_url
+
+TOO_MANY_IMAGES = Message(
+    "too_many_images", f"The post has {IMAGES_PER_POST} images, the most it can."
+)
+UNUSABLE_IMAGE = Message("unusable_image", "{}")
+
+images = Blueprint("images", __name__, description="Images of posts")
+
+# A browser that takes an image for a page runs nothing in it and gives it no origin. Images are
+# public, and feed readers and apps of other origins show them.
+IMAGE_POLICY = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+
+class ImageUploadForbidden(NotAuthor):
+    description = "Only the author of a post may add images to it."
+
+
+class ImageEditForbidden(NotAuthor):
+    description = "Only the author of the post may edit its images."
+
+
+class ImageDeletionForbidden(NotAuthor):
+    description = "Only the author of the post or a moderator may delete its images."
+
+
+class ImagesBusy(Coded, ServiceUnavailable):
+    error_code = "images_busy"
+    description = "The image cannot be processed now; try again."
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=2)
+
+
+# Attempts, because decoding is what costs.
+LIMIT = Limit("images", "LIMIT_IMAGES", user_id, Counts.ATTEMPTS, refunded=(ImagesBusy,))
+
+
+@images.post(
+    "/posts/<nanoid:id>/images",
+    access=SIGNED_IN,
+    limit=LIMIT,
+    form=schemas.ImageUpload(),
+    idempotent=True,
+    status=201,
+    returns=schemas.Image(),
+    headers=["Location"],
+    errors=[ImageUploadForbidden, NoSuchPost, ImagesBusy],
+)
+def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
+    """Add an image to your own post: a PNG, JPEG, WebP or GIF.
+
+    It has at most 25 megapixels and 16,384 pixels on a side; a post has at most ten images. An
+    animation has at most 1,000 frames, 9 megapixels in one of them and 40 in all. The image is
+    encoded again, upright and without metadata; animations are kept.
+    """
+    _lock_post_with_space(id)
+    db.session.commit()  # decoding takes seconds: hold no transaction meanwhile
+    try:
+        data = codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
+    except codec.ImageError as error:
+        raise InvalidInput.at("/file", UNUSABLE_IMAGE.format(error)) from None
+    except codec.BusyError:
+        raise ImagesBusy from None
+    _lock_post_with_space(id)
+    inserted = execute(
+        queries.INSERT_IMAGE,
+        post_id=id,
+        media_type=data.media_type,
+        width=data.width,
+        height=data.height,
+        size=len(data.data),
+        alt=form.get("alt"),
+    )
+    [item] = to_items([inserted.one()])
+    execute(sa.insert(ImageData), image_id=item["id"], data=data.data)
+    image = with_url("images.get_image", item)
+    return once.commit(image, {"Location": image["url"]})
+
+
+@images.get(
+    "/images/<nanoid:id>",
+    access=TOKEN_OPTIONAL,
+    cache=SHARED,
+    returns={"type": "string", "format": "binary"},
+    media_type="image/*",
+    errors=[NoSuchImage],
+)
+def get_image(id: str) -> Reply:
+    """Read an image. It never changes, so it can be cached forever."""
+    row = fetch_one(queries.IMAGE_TYPE if if_none_match(id) else queries.IMAGE_FILE, id=id)
+    if row is None:
+        raise NoSuchImage
+    headers = immutable_headers(id) | IMAGE_POLICY
+    return Response(getattr(row, "data", b""), headers=headers, content_type=row.media_type)
+
+
+@images.get(
+    "/images/<nanoid:id>/metadata",
+    access=TOKEN_OPTIONAL,
+    cache=SHARED,
+    returns=schemas.Image(),
+    errors=[NoSuchImage],
+)
+def get_image_metadata(id: str) -> Reply:
+    """Read the metadata of an image."""
+    return with_url("images.get_image", queries.get_image(id))
+
+
+@images.patch(
+    "/images/<nanoid:id>",
+    access=SIGNED_IN,
+    body=schemas.ImageChange(),
+    if_match=True,
+    returns=schemas.Image(),
+    headers=["ETag"],
+    errors=[ImageEditForbidden, NoSuchImage],
+)
+def edit_image(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
+    """Change the text alternative of an image of your own post."""
+    image = get_image_for_update(id)
+    if not image.is_editable_by(current_user):
+        raise ImageEditForbidden
+    _require_match(if_match, image)
+    image.edit(body)
+    db.session.commit()
+    return _metadata(image)
+
+
+@images.delete(
+    "/images/<nanoid:id>",
+    access=SIGNED_IN,
+    if_match=True,
+    status=204,
+    errors=[ImageDeletionForbidden, NoSuchImage],
+)
+def delete_image(id: str, if_match: str | None) -> Reply:
+    """Delete an image of your own post, or any image as a moderator."""
+    image = get_image_for_update(id)
+    if not image.is_deletable_by(current_user):
+        raise ImageDeletionForbidden
+    _require_match(if_match, image)
+    acts.record_deletion("image", id, image.post.author_id)
+    db.session.delete(image)
+    db.session.commit()
+    return None
+
+
+def list_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
+    """Return the images of several posts as they are sent, by the id of their post."""
+    return {
+        id: [with_url("images.get_image", image) for image in images]
+        for id, images in queries.get_images_of_posts(ids).items()
+    }
+
+
+def _metadata(image: Image) -> dict[str, Any]:
+    return with_url("images.get_image", to_item(schemas.Image, image))
+
+
+def _require_match(if_match: str | None, image: Image) -> None:
+    """Raise 412 unless `If-Match` has the ETag of the metadata, or of the image: its ID."""
+    require_etag(if_match, etag_of(_metadata(image)), image.id)
+
+
+def _lock_post_with_space(id: str) -> None:
+    """Lock the current user's post if it can get another image. Raise 401, 403, 404 or 422."""
+    lock_current_user()
+    if not get_post_for_update(id).is_editable_by(current_user):
+        raise ImageUploadForbidden
+    count = sa.select(sa.func.count()).where(Image.post_id == id)
+    if db.session.scalar(count) == IMAGES_PER_POST:
+        raise InvalidInput.at("/file", TOO_MANY_IMAGES)

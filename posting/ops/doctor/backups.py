@@ -1,0 +1,50 @@
+"""Checks of the nightly backups, and of what a restore has left."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from flask import current_app
+
+from posting.db.engine import sqlite_file
+from posting.db.types import now
+from posting.ops.backup_folder import DATABASE
+from posting.ops.doctor.findings import Findings, ok, warning
+from posting.ops.files import KEPT, KEPT_TIME
+from posting.plurals import count
+
+FOLDER = Path("/var/backups/posting")  # as in deploy/posting-backup.service
+MAX_AGE = timedelta(days=2)
+CHECK_BACKUP = (
+    "Check the nightly backup, with systemd for example: "
+    "systemctl status posting-backup.timer posting-backup.service"
+)
+
+
+def check() -> Findings:
+    file = sqlite_file()
+    if file and FOLDER.is_dir() and os.access(FOLDER, os.R_OK | os.X_OK):
+        backups = [*FOLDER.glob(f"*/{DATABASE}"), *FOLDER.glob("*.db")]
+        if backups:
+            newest = max(map(_modified, backups))
+            message = f"The newest backup in {FOLDER} is from {newest:%Y-%m-%d %H:%M} UTC"
+        else:
+            newest = _modified(FOLDER)
+            message = f"There is no backup in {FOLDER} yet"
+        yield ok(message) if now() - newest <= MAX_AGE else warning(message, CHECK_BACKUP)
+
+    folders = {Path(current_app.instance_path), *([file.parent] if file else [])}
+    for kept in sorted(path for folder in folders for path in folder.glob(f"*{KEPT}*")):
+        try:
+            time = datetime.strptime(kept.name.rpartition(KEPT)[2], KEPT_TIME).replace(tzinfo=UTC)
+        except ValueError:
+            continue  # a file beside another one, such as its -wal
+        age = count((now() - time).days, "day")
+        yield warning(
+            f"{kept} is what `flask restore` replaced {age} ago",
+            f"Once you do not need it any more, run: rm {kept}*",
+        )
+
+
+def _modified(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)

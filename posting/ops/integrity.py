@@ -1,0 +1,42 @@
+"""Integrity checks across tables, which no constraint can express."""
+
+import sqlalchemy as sa
+
+# The message for a row that breaks a rule, and the query that finds such rows.
+CHECKS = {
+    "comment {} is not on the post of its parent, or not later than it": """
+        SELECT reply.id FROM comments AS reply JOIN comments AS parent
+        ON parent.id = reply.parent_id
+        WHERE reply.post_id <> parent.post_id OR reply.created_at <= parent.created_at""",
+    "the comment_count of post {} is wrong": """
+        SELECT id FROM posts WHERE comment_count <> (
+            SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL
+        )""",
+    "the last_comment_at of post {} is wrong": """
+        SELECT id FROM posts LEFT JOIN (
+            SELECT post_id, max(created_at) AS latest FROM comments
+            WHERE content IS NOT NULL GROUP BY post_id
+        ) AS found ON post_id = posts.id
+        WHERE last_comment_at IS DISTINCT FROM latest""",
+    "the size of image {} is not the number of its bytes": """
+        SELECT id FROM images LEFT JOIN image_data ON image_id = id
+        WHERE size <> coalesce(length(data), 0)""",
+}
+
+
+def find_violation(connection: sa.Connection) -> str | None:
+    """Return a message about the first row that breaks a rule or a foreign key, or None."""
+    if connection.dialect.name == "sqlite":  # which lets a connection turn foreign keys off
+        orphan = connection.exec_driver_sql("PRAGMA foreign_key_check").mappings().first()
+        if orphan:
+            return f"a row of {orphan['table']} refers to a missing row of {orphan['parent']}"
+    return find_inconsistency(connection)
+
+
+def find_inconsistency(connection: sa.Connection) -> str | None:
+    """Return a message about the first row that breaks a rule, or None."""
+    for message, query in CHECKS.items():
+        row_id = connection.scalar(sa.text(f"{query} ORDER BY 1 LIMIT 1"))
+        if row_id is not None:
+            return message.format(row_id)
+    return None

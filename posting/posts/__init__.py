@@ -1,0 +1,1 @@
+"""Posts, and the search for them."""

@@ -1,0 +1,57 @@
+"""The table of posts, and who may change a post."""
+
+from datetime import datetime
+from typing import ClassVar
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, func
+from sqlalchemy.orm import Mapped, MappedSQLExpression, column_property, mapped_column, relationship
+
+from posting.accounts.models import Actor, User
+from posting.db.base import Editable, Identifier
+from posting.db.types import UtcDateTime, new_id, now, same_as_created_at
+
+
+class Post(Editable):
+    """A text with a title. It outlives its author's account unless the author decides otherwise."""
+
+    __tablename__ = "posts"
+
+    id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
+    author_id: Mapped[str | None] = mapped_column(
+        Identifier, ForeignKey("users.id", ondelete="SET NULL")
+    )
+    title: Mapped[str] = mapped_column(String(200))
+    content: Mapped[str] = mapped_column(Text)
+    comment_count: Mapped[int] = mapped_column(default=0)
+    version: Mapped[int] = mapped_column(default=1)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at)
+    last_comment_at: Mapped[datetime | None] = mapped_column()
+    last_activity_at: Mapped[datetime] = column_property(
+        func.coalesce(last_comment_at, created_at, type_=UtcDateTime())
+    )
+
+    author: Mapped[User | None] = relationship()
+    has_images: ClassVar[MappedSQLExpression[bool]]  # declared by the feature of images
+
+    __mapper_args__ = {"version_id_col": version}  # noqa: RUF012 - SQLAlchemy's own form
+    __table_args__ = (
+        Index(None, created_at, id),
+        Index(None, author_id, created_at, id),
+        Index("ix_posts_last_activity_at_id", func.coalesce(last_comment_at, created_at), id),
+        Index(
+            "ix_posts_author_id_last_activity_at_id",
+            author_id,
+            func.coalesce(last_comment_at, created_at),
+            id,
+        ),
+        CheckConstraint("length(title) BETWEEN 1 AND 200", name="title_length"),
+        CheckConstraint("length(content) BETWEEN 1 AND 100000", name="content_length"),
+        CheckConstraint("comment_count >= 0", name="comment_count"),
+    )
+
+    def is_editable_by(self, user: Actor) -> bool:
+        return self.author_id == user.id
+
+    def is_deletable_by(self, user: Actor) -> bool:
+        return self.is_editable_by(user) or user.is_moderator

@@ -1,0 +1,68 @@
+"""The SELECTs of posts."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from posting.db.session import fetch_one
+from posting.posts import schemas
+from posting.posts.models import Post
+from posting.web.problems import NoSuch
+from posting.web.rows import Item, select, to_items
+
+EXCERPT_LENGTH = 400  # characters of the content
+
+
+class NoSuchPost(NoSuch, thing="post"):
+    pass
+
+
+class Order(NamedTuple):
+    """An order of posts, newest first: its name in cursors, and the timestamp that it goes by."""
+
+    name: str
+    time: str
+
+
+ORDERS = {
+    "new": Order("list_posts", "created_at"),
+    "active": Order("active_posts", "last_activity_at"),
+}
+
+
+@cache
+def select_posts(
+    *, content: bool = False, excerpt: bool = False, by_author: bool = False
+) -> sa.Select[*tuple[Any, ...]]:
+    """Return a SELECT of posts, with their content or the beginning of it.
+
+    `by_author` selects the posts of the user whose id is the parameter `author`.
+    """
+    statement = select(schemas.PostBrief, Post, without=() if content else ("content",))
+    if excerpt:
+        statement = statement.add_columns(
+            sa.func.substr(Post.content, 1, EXCERPT_LENGTH).label("content")
+        )
+    return statement.where(Post.author_id == sa.bindparam("author")) if by_author else statement
+
+
+@cache
+def _select_post() -> sa.Select[*tuple[Any, ...]]:
+    """Return the SELECT of one post. The feature of images has added `has_images` by now."""
+    statement = select(schemas.Post, Post)
+    statement = statement.add_columns(Post.version, Post.has_images.label("has_images"))
+    return statement.where(Post.id == sa.bindparam("id"))
+
+
+def get_post(id: str) -> Item:
+    """Return a post with `version` and `has_images`. Raise NoSuchPost."""
+    row = fetch_one(_select_post(), id=id)
+    if row is None:
+        raise NoSuchPost
+    [item] = to_items([row])
+    return item
+
+
+def post_exists(id: str) -> bool:
+    return fetch_one(sa.select(Post.id).where(Post.id == id)) is not None

@@ -1,0 +1,140 @@
+"""Posts."""
+
+from typing import Any
+
+from marshmallow import ValidationError, fields, validate, validates_schema
+
+from posting.accounts.schemas import author
+from posting.posts.search.words import MIN_PREFIX_LENGTH, has_short_prefix
+from posting.web.fields import (
+    NOT_BLANK_PATTERN,
+    ONE_LINE_PATTERN,
+    Identifier,
+    Length,
+    OneOf,
+    Parameter,
+    String,
+    Timestamp,
+    Words,
+    described,
+    not_blank,
+    one_line,
+)
+from posting.web.messages import Message
+from posting.web.schemas import Input, Output, PageQuery
+
+IMAGES_PER_POST = 10
+MAX_EXPANDED = 50  # posts in a list with their content or images
+NOT_NEW_WITH_Q = Message("not_a_choice", "Must be new with q.")
+SHORT_PREFIX = Message(
+    "too_short", f"Must have at least {MIN_PREFIX_LENGTH} characters before each *."
+)
+TOO_MANY_EXPANDED = Message("out_of_range", f"Must be at most {MAX_EXPANDED} with expand.")
+
+
+def sort_field() -> Parameter:
+    """Return the field of the order of posts."""
+    return Parameter(
+        load_default="new",
+        validate=OneOf(["new", "active"]),
+        metadata=described(
+            "active",
+            "`new`: the newest posts first. `active`: those with the latest comments first; a post "
+            "without comments counts by its own time.",
+        ),
+    )
+
+
+def no_short_prefix(query: str) -> None:
+    if has_short_prefix(query):
+        raise ValidationError(SHORT_PREFIX)
+
+
+class PostsQuery(PageQuery):
+    """A page of posts."""
+
+    author = Identifier("The ID of a user, whose posts are listed.")
+    q = Parameter(
+        validate=[Length(1, 200), not_blank, no_short_prefix],
+        metadata=described(
+            'engines "on looms" weav*',
+            "Words of the title or content, in any order. Phrases are in quotes, and `*` follows "
+            "the beginning of a word, which has at least two characters.",
+        ),
+    )
+    sort = sort_field()
+    expand = Words(
+        "content",
+        "images",
+        metadata=described(
+            ["content", "images"],
+            f"Fields to add to each post. `limit` is then at most {MAX_EXPANDED}, and a page ends "
+            "early if its content is long.",
+        ),
+    )
+
+    @validates_schema
+    def limit_expanded_pages(self, data: dict[str, Any], **_: Any) -> None:
+        if "expand" in data and data.get("limit", 0) > MAX_EXPANDED:
+            raise ValidationError(TOO_MANY_EXPANDED, "limit")
+
+    @validates_schema
+    def refuse_another_order_with_q(self, data: dict[str, Any], **_: Any) -> None:
+        if "q" in data and data.get("sort") != "new":
+            raise ValidationError(NOT_NEW_WITH_Q, "sort")
+
+
+def content() -> String:
+    """Return the field of a post's text."""
+    return String(
+        required=True,
+        validate=[Length(1, 100_000), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described("They *weave* algebra.", "Plain text or Markdown; not blank."),
+    )
+
+
+class PostInput(Input):
+    """A new post."""
+
+    title = String(
+        required=True,
+        validate=[Length(1, 200), not_blank, one_line],
+        pattern=ONE_LINE_PATTERN,
+        metadata=described("On engines", "One line, not blank."),
+    )
+    content = content()
+
+
+class PreviewInput(Input):
+    """The text of a post or comment that is to be rendered."""
+
+    content = content()
+
+
+class PostBrief(Output):
+    """A post in a list."""
+
+    id = Identifier()
+    title = fields.String(metadata=described("On engines"))
+    author = author()
+    created_at = Timestamp()
+    updated_at = Timestamp()
+    last_activity_at = Timestamp()
+    comment_count = fields.Integer(metadata=described(0))
+    content = fields.String(metadata=described("They *weave* algebra."))
+    images = fields.List(fields.Nested("Image"), validate=validate.Length(max=IMAGES_PER_POST))
+
+    optional: tuple[str, ...] = ("content", "images")
+
+
+class Post(PostBrief):
+    """A post with its content and images."""
+
+    optional: tuple[str, ...] = ()
+
+
+class Preview(Output):
+    """Markdown as it will be shown on a page."""
+
+    html = fields.String(metadata=described("<p>They <em>weave</em> algebra.</p>"))

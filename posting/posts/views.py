@@ -1,0 +1,168 @@
+"""Posts: list, read, write, edit, delete."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from flask import current_app
+
+from posting.accounts import acts
+from posting.accounts.current_user import SIGNED_IN, TOKEN_OPTIONAL, current_user, user_id
+from posting.accounts.permissions import NotAuthor
+from posting.accounts.queries import NoSuchUser, user_exists
+from posting.db.base import db
+from posting.posts import queries, schemas, store
+from posting.posts.locks import get_post_for_update
+from posting.posts.models import Post
+from posting.posts.queries import NoSuchPost
+from posting.posts.search.entries import PostWords, split_post
+from posting.posts.search.results import SearchBusy, paginate_results
+from posting.web.endpoint import SHARED, Blueprint, Reply
+from posting.web.etags import etag_header, require_version
+from posting.web.idempotency import Once
+from posting.web.limits import Limit
+from posting.web.pagination import paginate
+from posting.web.rows import Item
+from posting.web.urls import external_url
+
+ListImages = Callable[[Sequence[str]], Mapping[str, list[Item]]]
+
+LIMIT = Limit("posts", "LIMIT_POSTS", user_id)
+MAX_CONTENT = 2**19  # characters on a page
+IMAGES = "posting.posts.images"  # the extension that lists the images of posts
+
+posts = Blueprint("posts", __name__, description="Texts of the community")
+
+
+class PostEditForbidden(NotAuthor):
+    description = "Only the author of a post may edit it."
+
+
+class PostDeletionForbidden(NotAuthor):
+    description = "Only the author of a post or a moderator may delete it."
+
+
+@posts.get(
+    "/posts",
+    access=TOKEN_OPTIONAL,
+    cache=SHARED,
+    query=schemas.PostsQuery(),
+    returns=schemas.PostBrief(many=True),
+    headers=["Link"],
+    errors=[NoSuchUser, SearchBusy],
+)
+def list_posts(query: dict[str, Any]) -> Reply:
+    """List posts: the latest, or those that a search finds."""
+    limit, cursor, author = query["limit"], query.get("cursor"), query.get("author")
+    expand = query.get("expand", frozenset())
+    with_content = "content" in expand
+    posts = queries.select_posts(content=with_content, by_author=author is not None)
+    longest = MAX_CONTENT if with_content else None
+    if words := query.get("q"):
+        page = paginate_results(
+            posts, words, limit=limit, cursor=cursor, author=author, max_length=longest
+        )
+    else:
+        order = queries.ORDERS[query["sort"]]
+        page = paginate(
+            posts,
+            limit=limit,
+            cursor=cursor,
+            name=order.name,
+            time=order.time,
+            newest_first=True,
+            parameters={"author": author},
+            max_length=longest,
+        )
+    if not page.items and author and not user_exists(author):
+        raise NoSuchUser
+    if "images" in expand:
+        images = list_images([post["id"] for post in page.items])
+        for post in page.items:
+            post["images"] = images[post["id"]]
+    return page.items, page.headers
+
+
+@posts.post(
+    "/posts",
+    access=SIGNED_IN,
+    limit=LIMIT,
+    body=schemas.PostInput(),
+    prepare=split_post,
+    idempotent=True,
+    status=201,
+    returns=schemas.Post(),
+    headers=["ETag", "Location"],
+)
+def create_post(body: dict[str, Any], prepared: PostWords, once: Once) -> Reply:
+    """Write a post."""
+    post = store.insert_post(current_user.id, body, prepared)
+    post |= {"author": current_user.as_author(), "images": []}
+    headers = etag_header(post.pop("version"))
+    headers["Location"] = external_url("posts.get_post", id=post["id"])
+    return once.commit(post, headers)
+
+
+@posts.get(
+    "/posts/<nanoid:id>",
+    access=TOKEN_OPTIONAL,
+    cache=SHARED,
+    returns=schemas.Post(),
+    errors=[NoSuchPost],
+)
+def get_post(id: str) -> Reply:
+    """Read a post."""
+    return _detail(id)
+
+
+@posts.patch(
+    "/posts/<nanoid:id>",
+    access=SIGNED_IN,
+    body=schemas.PostInput(partial=True),
+    if_match=True,
+    returns=schemas.Post(),
+    headers=["ETag"],
+    errors=[PostEditForbidden, NoSuchPost],
+)
+def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
+    """Edit your own post."""
+    words = split_post(queries.get_post(id) | body)  # before the transaction begins
+    post = get_post_for_update(id)
+    if not post.is_editable_by(current_user):
+        raise PostEditForbidden
+    require_version(if_match, post.version)
+    store.edit_post(post, body, words)
+    edited = _detail(id)
+    db.session.commit()
+    return edited
+
+
+@posts.delete(
+    "/posts/<nanoid:id>",
+    access=SIGNED_IN,
+    if_match=True,
+    status=204,
+    errors=[PostDeletionForbidden, NoSuchPost],
+)
+def delete_post(id: str, if_match: str | None) -> Reply:
+    """Delete your own post, or any post as a moderator."""
+    post = get_post_for_update(id)
+    if not post.is_deletable_by(current_user):
+        raise PostDeletionForbidden
+    require_version(if_match, post.version)
+    acts.record_deletion("post", id, post.author_id)
+    store.delete_posts(Post.id == id)
+    db.session.commit()
+    return None
+
+
+def list_images(ids: Sequence[str]) -> Mapping[str, list[Item]]:
+    """Return the images of posts by the ids of the posts, from the feature that the app names."""
+    of_posts: ListImages = current_app.extensions[IMAGES]
+    return of_posts(ids)
+
+
+def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a post with its images, and its ETag."""
+    post = queries.get_post(id)
+    post["images"] = list_images([id])[id] if post.pop("has_images") else []
+    return post, etag_header(post.pop("version"))

@@ -1,1 +1,0 @@
-"""Marshmallow schemas of requests and responses."""

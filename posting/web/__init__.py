@@ -1,0 +1,1 @@
+"""HTTP conventions, the same for every endpoint. They know no feature."""

@@ -1,0 +1,366 @@
+"""Endpoints: what a view declares, and the order in which a request is checked.
+
+A view is registered with all of its declarations in one call, such as::
+
+    @posts.post("/posts", access=SIGNED_IN, limit=LIMIT, body=PostInput(), idempotent=True,
+                status=201, returns=Post(), headers=["ETag", "Location"])
+    def create_post(body, once): ...
+
+The checks of a request and the OpenAPI document are made from the same `Endpoint`.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum
+from functools import cached_property
+from time import monotonic
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import flask
+from flask import Response, current_app, request
+from marshmallow import EXCLUDE, Schema, ValidationError
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import BaseConverter, Map
+
+from posting.db.access import database_access
+from posting.db.base import db
+from posting.db.session import is_in_transaction
+from posting.db.types import ID_LENGTH, ID_PATTERN
+from posting.web import idempotency, request_body
+from posting.web.errors import (
+    MEDIA_TYPE,
+    Errors,
+    InvalidInput,
+    body_errors,
+    input_error,
+    parameter_errors,
+)
+from posting.web.fields import Words
+from posting.web.limits import Counts, Hits, Limit
+from posting.web.messages import MALFORMED_ID, REPEATED, UNKNOWN
+from posting.web.response_body import to_json
+
+# The body of a response as JSON: an object, a list of objects, or None for no body.
+Body = dict[str, Any] | list[dict[str, Any]] | None
+# What a view returns: a response, or a body and perhaps headers, from which the endpoint makes one.
+Reply = Response | Body | tuple[Body, Mapping[str, str]]
+View = TypeVar("View", bound=Callable[..., Reply])
+Declarations = ParamSpec("Declarations")
+# A class has the same text wherever it is raised; a function of the settings returns the error of
+# one endpoint, or None if the settings exclude it.
+DocumentedError = type[HTTPException] | Callable[[Mapping[str, Any]], HTTPException | None]
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+MAX_ACCESS_AGE = 0.1  # seconds after which access is checked again, when a body took so long
+_is_id = re.compile(ID_PATTERN.removesuffix("$") + r"\Z").match
+
+
+class IdConverter(BaseConverter):
+    """A path segment that should be an id; a malformed id gets 422, as other input does.
+
+    `<nanoid("me"):id>` leaves the segment `me` to another route.
+    """
+
+    def __init__(self, url_map: Map, exclude: str = "") -> None:
+        super().__init__(url_map)
+        self.regex = rf"(?!{exclude}$)[^/]+"
+
+
+@dataclass(frozen=True)
+class Access:
+    """A rule on who may send a request: `check` raises an error if this client may not."""
+
+    check: Callable[[], None]
+    security: Sequence[Mapping[str, Any]]  # as OpenAPI has it
+    errors: Sequence[type[HTTPException]] = ()
+    write_errors: Sequence[type[HTTPException]] = ()  # where the method is not safe
+
+    @property
+    def allows_anonymous(self) -> bool:
+        """Return whether a request needs no session or token, which OpenAPI writes as `{}`."""
+        return not self.security or {} in self.security
+
+
+PUBLIC = Access(lambda: None, security=[])
+
+
+class Cache(Enum):
+    """The `Cache-Control` of successful reads, unless the view sets another."""
+
+    PRIVATE = "private, no-store"
+    SHARED = "public, max-age=0, must-revalidate"  # the response is the same for everyone
+
+
+SHARED = Cache.SHARED
+
+
+@dataclass(frozen=True, eq=False)
+class Endpoint:
+    """A view with what it declares.
+
+    The view is called with the path's values and, if declared, `body`, `form`, `query` (as loaded
+    by their schemas), `if_match` (the header or None), and `prepared`: what `prepare` makes of the
+    body before the transaction begins. With a limit of failures, it is called with `hits`, in which
+    it counts an attempt before it knows the result.
+
+    The view commits what it writes by `db.session.commit()`. If it is idempotent, it is called with
+    `once`, and ends with `return once.commit(body, headers)`.
+
+    Raise TypeError if the view's parameters are not those.
+    """
+
+    name: str
+    rule: str
+    method: str
+    view: Callable[..., Reply]
+    _: KW_ONLY
+    access: Access
+    cache: Cache = Cache.PRIVATE
+    limit: Limit | None = None
+    body: Schema | None = None
+    form: Schema | None = None
+    query: Schema | None = None
+    any_query: bool = False  # whether unknown names in the query are ignored, without a schema
+    if_match: bool = False
+    prepare: Callable[[Any], Any] | None = None
+    idempotent: bool = False
+    status: int = 200
+    returns: Schema | Mapping[str, Any] | None = None  # a marshmallow or JSON schema; None: no body
+    media_type: str = "application/json"
+    error_type: str = MEDIA_TYPE  # of responses to errors
+    headers: Sequence[str] = ()
+    description: str = ""  # of the response; the status's phrase if empty
+    errors: Sequence[DocumentedError] = ()
+    documented: bool = True
+
+    def __post_init__(self) -> None:
+        declared = set(re.findall(r"(\w+)>", self.rule))
+        declared |= {name for name in ("body", "form", "query", "if_match") if getattr(self, name)}
+        declared |= {"prepared"} if self.prepare else set()
+        declared |= {"once"} if self.idempotent else set()
+        declared |= {"hits"} if self.limit and self.limit.counts is Counts.FAILURES else set()
+        taken = set(inspect.signature(self.view).parameters)
+        if declared != taken:
+            raise TypeError(f"{self.name} takes {sorted(taken)} but declares {sorted(declared)}")
+        if self.limit and not self.writes:
+            raise TypeError(f"{self.name} has a limit, but a {self.method} commits nothing")
+        if self.idempotent and self.access.allows_anonymous:
+            raise TypeError(f"{self.name} is idempotent, but keys belong to users")
+        if self.cache is SHARED and self.method != "GET":
+            raise TypeError(f"{self.name} has a shared cache, but no {self.method} is cached")
+        if self.cache is SHARED and not self.access.allows_anonymous:
+            raise TypeError(f"{self.name} has a shared cache, but is for one user")
+
+    @property
+    def writes(self) -> bool:
+        return self.method not in SAFE_METHODS
+
+    def __call__(self, **path: str) -> Response:
+        """Respond to a request, with a read-only access to the database if its method is safe."""
+        with database_access(writes=self.writes):
+            return self._respond(path)
+
+    def _respond(self, path: Mapping[str, str]) -> Response:
+        """Check the request in the order in which its errors are documented, and call the view."""
+        started = monotonic()
+        self.access.check()
+        inputs = self._read_inputs(path)
+        if (self.body or self.form) and monotonic() - started > MAX_ACCESS_AGE:
+            self.access.check()  # a session may have ended while the body arrived
+        if not self.idempotent:
+            return self._call(path, inputs)
+        return idempotency.respond_once(
+            path, inputs, self.status, lambda once: self._call(path, inputs | {"once": once})
+        )
+
+    def _call(self, path: Mapping[str, str], inputs: dict[str, Any]) -> Response:
+        """Prepare the body, count the request and call the view."""
+        arguments = {**path, **inputs}
+        if self.prepare:
+            arguments["prepared"] = self.prepare(inputs["body"])
+        if self.limit:
+            return self._call_limited(self.limit, arguments)
+        return self._call_view(arguments)
+
+    def _call_limited(self, limit: Limit, arguments: dict[str, Any]) -> Response:
+        """Call the view, and count the request as its limit says."""
+        hits = Hits()
+        if limit.counts is Counts.FAILURES:
+            response = self._call_view(arguments | {"hits": hits})
+            if hits.are_counted:
+                raise RuntimeError(f"{self.name} did not refund the hits of a success")
+            return response
+        hits.count((limit, limit.subject()))
+        if limit.counts is Counts.SUCCESSES:
+            return hits.add_headers(self._call_view(arguments))
+        hits.commit()  # before the view, whatever its result
+        try:
+            return self._call_view(arguments)
+        except limit.refunded:
+            db.session.rollback()
+            hits.refund()
+            db.session.commit()
+            raise
+
+    def _call_view(self, arguments: Mapping[str, Any]) -> Response:
+        reply = self.view(**arguments)
+        if self.writes and is_in_transaction():
+            raise RuntimeError(f"{self.name} did not commit its transaction")
+        return self._to_response(reply)
+
+    def _to_response(self, reply: Reply) -> Response:
+        body, headers = reply if isinstance(reply, tuple) else (reply, {})
+        if isinstance(body, Response):
+            return body
+        if (body is None) != (self.returns is None):
+            raise RuntimeError(f"{self.name} returned another body than it declares")
+        if body is None:
+            response = Response(status=self.status)
+            del response.headers["Content-Type"]
+        else:
+            response = Response(to_json(body), self.status, content_type="application/json")
+        response.headers.extend(headers)
+        return response
+
+    def _read_inputs(self, path: Mapping[str, str]) -> dict[str, Any]:
+        """Return the inputs that the view declares.
+
+        Raise 413, 415 and 400 for the body, then one 422 that lists everything invalid.
+        """
+        errors: Errors = []
+        if not self.query and self.known_names is None and request.query_string:
+            names = request.args or [""]  # "?&" has no name, but is another URL to caches
+            errors += [input_error(UNKNOWN, parameter=name) for name in names]
+        if not _is_id(path.get("id", "a" * ID_LENGTH)):
+            errors.append(input_error(MALFORMED_ID, parameter="id"))
+        inputs: dict[str, Any] = {}
+        if self.body:
+            inputs["body"] = _load(self.body, request_body.read_json(), errors)
+        if self.form:
+            inputs["form"] = _load(self.form, request_body.read_form(), errors)
+        if self.query:
+            inputs["query"] = (
+                _load(self.query, request.args, errors, parameter_errors)
+                if request.args or self._default_query is None
+                else dict(self._default_query)
+            )
+        if self.idempotent:
+            errors += idempotency.key_errors()
+        if errors:
+            raise InvalidInput(errors)
+        if self.if_match:
+            inputs["if_match"] = request.headers.get("If-Match")
+        return inputs
+
+    @cached_property
+    def known_names(self) -> frozenset[str] | None:
+        """The names in a query that count, or None if others are refused."""
+        if self.query:
+            return frozenset(self.query.fields) if self.query.unknown == EXCLUDE else None
+        return frozenset() if self.any_query or not self.documented else None
+
+    @cached_property
+    def _default_query(self) -> dict[str, Any] | None:
+        """The query of a request that sends none, loaded once; None if that is not valid."""
+        if self.query is None or self.query.validate({}):
+            return None
+        return dict(self.query.load({}))
+
+
+def current_endpoint() -> Endpoint | None:
+    """Return the endpoint of the request, or None if no route matches."""
+    view = current_app.view_functions.get(request.endpoint or "")
+    return view if isinstance(view, Endpoint) else None
+
+
+def _load(
+    schema: Schema,
+    data: Any,
+    errors: Errors,
+    describe: Callable[[Any], Iterable[dict[str, str]]] = body_errors,
+) -> Any:
+    """Return what a schema loads; append its errors to `errors`.
+
+    A form or query arrives as a multi-dict. In it, no field may be repeated, except one of type
+    `Words`, whose values are joined by commas.
+    """
+    try:
+        if not isinstance(data, MultiDict):
+            return schema.load(data)
+        words = {
+            name: ",".join(values)
+            for name, values in data.lists()
+            if isinstance(schema.fields.get(name), Words)
+        }
+        repeated = [name for name, values in data.lists() if len(values) > 1 and name not in words]
+        if schema.unknown == EXCLUDE:
+            repeated = [name for name in repeated if name in schema.fields]
+        if repeated:
+            raise ValidationError({name: [REPEATED] for name in repeated})
+        return schema.load(data.to_dict() | words)
+    except ValidationError as error:
+        errors += describe(error.normalized_messages())
+
+
+def _takes_declarations(
+    _of: Callable[Concatenate[str, str, str, Callable[..., Reply], Declarations], Endpoint],
+) -> Callable[
+    [Callable[..., Any]],
+    Callable[Concatenate["Blueprint", str, Declarations], Callable[[View], View]],
+]:
+    """Tell mypy that a method takes a rule and the declarations of an endpoint."""
+    return lambda method: method
+
+
+class Blueprint(flask.Blueprint):
+    """A blueprint whose routes are endpoints; `description` documents them as a group."""
+
+    def __init__(self, name: str, import_name: str, *, description: str) -> None:
+        super().__init__(name, import_name)
+        self.description = description
+
+    # Those of Flask take any options.
+
+    @_takes_declarations(Endpoint)
+    def get(self, rule: str, **declarations: Any) -> Any:  # type: ignore[override]
+        return self._register("GET", rule, declarations)
+
+    @_takes_declarations(Endpoint)
+    def post(self, rule: str, **declarations: Any) -> Any:  # type: ignore[override]
+        return self._register("POST", rule, declarations)
+
+    @_takes_declarations(Endpoint)
+    def patch(self, rule: str, **declarations: Any) -> Any:  # type: ignore[override]
+        return self._register("PATCH", rule, declarations)
+
+    @_takes_declarations(Endpoint)
+    def delete(self, rule: str, **declarations: Any) -> Any:  # type: ignore[override]
+        return self._register("DELETE", rule, declarations)
+
+    def _register(
+        self, method: str, rule: str, declarations: Mapping[str, Any]
+    ) -> Callable[[View], View]:
+        """Return the decorator that registers a view. Raise TypeError for wrong declarations."""
+
+        def register(view: View) -> View:
+            endpoint = Endpoint(view.__name__, rule, method, view, **declarations)
+            self.add_url_rule(rule, endpoint.name, endpoint, methods=[method])
+            return view
+
+        return register
+
+    def add_url_rule(
+        self,
+        rule: str,
+        endpoint: str | None = None,
+        view_func: Any = None,
+        *args: Any,
+        **options: Any,
+    ) -> None:
+        """Refuse a view that another method of Flask registers, such as `route`."""
+        if not isinstance(view_func, Endpoint):
+            raise TypeError(f"{rule} is registered without an access rule")
+        super().add_url_rule(rule, endpoint, view_func, *args, **options)

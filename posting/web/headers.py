@@ -1,0 +1,57 @@
+"""Headers of every response: request id, caching and browser security."""
+
+import re
+import secrets
+
+from flask import Flask, Response, current_app, g, request
+
+from posting.config import is_https
+from posting.web import etags
+from posting.web.endpoint import Cache, current_endpoint
+
+REQUEST_ID = "X-Request-ID"
+SECURITY = (
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+HTTPS = ("Strict-Transport-Security", "max-age=31536000")
+EXTENSION = "posting.headers"
+
+_is_request_id = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+
+
+def init_app(app: Flask) -> None:
+    app.extensions[EXTENSION] = (*SECURITY, HTTPS) if is_https(app.config) else SECURITY
+
+
+def request_id_for(sent: str) -> str:
+    """Return the id that a client sent if it is well-formed, or else a new one."""
+    return sent if _is_request_id(sent) else secrets.token_urlsafe(10)
+
+
+def assign_request_id() -> None:
+    g.request_id = request_id_for(request.environ.get("HTTP_X_REQUEST_ID", ""))
+
+
+def add_headers(response: Response) -> Response:
+    """Add the ETag and the headers that every response has."""
+    etags.add_etag(response)
+    headers = response.headers
+    present = {name.lower() for name, _ in headers}  # faster than to search for each
+    for name, value in current_app.extensions[EXTENSION]:
+        if name.lower() not in present:
+            headers.add(name, value)
+    headers.add(REQUEST_ID, g.request_id)
+    if "cache-control" not in present:
+        headers.add("Cache-Control", _cache(response).value)
+    return response
+
+
+def _cache(response: Response) -> Cache:
+    """Return what the endpoint declares for successful reads. Other responses are private."""
+    endpoint = current_endpoint()
+    if endpoint and request.method in etags.READS and response.status_code in {200, 304}:
+        return endpoint.cache
+    return Cache.PRIVATE

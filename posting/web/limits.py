@@ -1,0 +1,248 @@
+"""Rate limits, counted in the service's own database.
+
+A window begins with its first hit and is one row, which one statement increments. So the counts are
+exact, however many workers and machines there are. Headers as in
+draft-ietf-httpapi-ratelimit-headers-10.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Response, after_this_request, current_app
+from sqlalchemy import String
+from sqlalchemy.orm import Mapped, mapped_column
+from werkzeug.exceptions import TooManyRequests
+
+from posting.config import Rate
+from posting.db.base import Base, db
+from posting.db.purge import purge_expired
+from posting.db.session import execute, fetch_one
+from posting.db.types import UtcDateTime, now
+
+
+class RateWindow(Base):
+    """The hits of one subject within one window of a limit; the key is a hash of both."""
+
+    EXPIRES = ("ends_at", timedelta())
+
+    __tablename__ = "rate_windows"
+
+    key: Mapped[str] = mapped_column(String(32), primary_key=True)
+    hits: Mapped[int] = mapped_column()
+    ends_at: Mapped[datetime] = mapped_column(index=True)
+
+
+CLOCK_SKEW = timedelta(minutes=1)  # the largest expected difference between machines
+
+
+@cache
+def _multiplied(rate: Rate, times: int) -> Rate:
+    return Rate(rate.amount * times, rate.unit)
+
+
+class Counts(Enum):
+    """The requests that a limit counts."""
+
+    SUCCESSES = "counted in the view's transaction"
+    ATTEMPTS = "counted and committed before the view"
+    FAILURES = "counted by the view, which refunds the hits of a success"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A maximum number of hits per window and subject: a setting's rate, or a multiple of it.
+
+    An attempt that fails with an error of `refunded` does not count.
+    """
+
+    name: str
+    setting: str
+    subject: Callable[[], str]
+    counts: Counts = Counts.SUCCESSES
+    times: int = 1
+    refunded: tuple[type[Exception], ...] = ()
+
+    def rate(self, config: Mapping[str, Any]) -> Rate | None:
+        """Return the rate; None if the setting is empty."""
+        rate: Rate | None = config[self.setting]
+        return _multiplied(rate, self.times) if rate else None
+
+    def error(self, config: Mapping[str, Any]) -> TooManyRequests | None:
+        """Return the error beyond the limit, for the OpenAPI document."""
+        rate = self.rate(config)
+        return LimitReached(rate, seconds=1) if rate else None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The window of a limit and subject at a time, with its number of hits."""
+
+    limit: Limit
+    rate: Rate
+    key: str
+    time: datetime
+    ends_at: datetime
+    hits: int = 0
+
+    @property
+    def seconds_left(self) -> int:
+        return max(0, math.ceil((self.ends_at - self.time).total_seconds()))
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether the last hit began the window."""
+        return self.ends_at == self.time + self.rate.window
+
+    @property
+    def policy(self) -> str:
+        """The window in the header `RateLimit-Policy`."""
+        seconds = round(self.rate.window.total_seconds())
+        return f'"{self.limit.name}";q={self.rate.amount};w={seconds}'
+
+    @property
+    def state(self) -> str:
+        """The window in the header `RateLimit`."""
+        left = max(0, self.rate.amount - self.hits)
+        return f'"{self.limit.name}";r={left};t={self.seconds_left}'
+
+
+class LimitReached(TooManyRequests):
+    """The error of a limit that allows no further hit. Its response announces `windows`."""
+
+    def __init__(self, rate: Rate, seconds: int, windows: Sequence[Window] = ()) -> None:
+        article = "an" if rate.unit == "hour" else "a"
+        detail = f"No more than {rate.amount:,} {article} {rate.unit}; try again later."
+        super().__init__(detail, retry_after=seconds)
+        self.windows = windows
+
+    def get_headers(self, *args: Any) -> list[tuple[str, str]]:
+        return [*super().get_headers(*args), *_headers(self.windows).items()]
+
+
+class Hits:
+    """The hits that a request counts."""
+
+    def __init__(self) -> None:
+        self.are_counted = False  # and not refunded, also while nothing is limited
+        self._windows: list[Window] = []
+
+    def count(self, *limits_and_subjects: tuple[Limit, str]) -> None:
+        """Count a hit for each limit and subject within the transaction. Raise LimitReached."""
+        self.are_counted = True
+        counted: list[Window] = []
+        for limit, subject in limits_and_subjects:
+            new = _new_window(limit, subject)
+            if new is None:
+                continue
+            values = {"key": new.key, "now": new.time, "ends_at": new.ends_at}
+            values |= {"latest_end": new.ends_at + CLOCK_SKEW, "amount": new.rate.amount}
+            row = execute(_count_statement(db.engine.dialect.name), **values).one_or_none()
+            if row is None:  # the window is full, and the hits before it are rolled back
+                full = _open_window(new)
+                others = [replace(other, hits=other.hits - 1) for other in counted]
+                raise LimitReached(full.rate, full.seconds_left, [*others, full])
+            counted.append(replace(new, hits=row.hits, ends_at=row.ends_at))
+        self._windows = counted
+
+    def commit(self) -> None:
+        """Commit the hits before the result is known. Every response will announce them.
+
+        Purge ended windows when one begins.
+        """
+        if any(window.is_new for window in self._windows):
+            purge_expired(RateWindow)
+        db.session.commit()
+        after_this_request(self.add_headers)  # also to the response to an error
+
+    def refund(self) -> None:
+        """Take back the hits within the transaction, if their windows have not ended.
+
+        The windows are locked in the order of `count`, so that the two cannot deadlock.
+        """
+        self.are_counted = False
+        if not self._windows:
+            return
+        table, keys = RateWindow, [window.key for window in self._windows]
+        own = sa.tuple_(table.key, table.ends_at).in_(
+            [(window.key, window.ends_at) for window in self._windows]
+        )
+        order = sa.case({key: place for place, key in enumerate(keys)}, value=table.key)
+        locked = sa.select(table.key).where(own).order_by(order).with_for_update()
+        statement = sa.update(table).where(table.key.in_(locked)).values(hits=table.hits - 1)
+        rows = execute(statement.returning(table.key, table.hits))
+        left = {row.key: row.hits for row in rows}
+        self._windows = [
+            replace(window, hits=left.get(window.key, window.hits)) for window in self._windows
+        ]
+
+    def add_headers(self, response: Response) -> Response:
+        """Add the headers that say how many hits are left."""
+        response.headers.extend(_headers(self._windows))
+        return response
+
+
+def _headers(windows: Sequence[Window]) -> dict[str, str]:
+    """Return the headers that announce limits, if there are any."""
+    if not windows:
+        return {}
+    return {
+        "RateLimit-Policy": ", ".join(window.policy for window in windows),
+        "RateLimit": ", ".join(window.state for window in windows),
+    }
+
+
+def _new_window(limit: Limit, subject: str) -> Window | None:
+    """Return a window that begins now; None while nothing is limited."""
+    config, time = current_app.config, now()
+    rate = limit.rate(config)
+    if rate is None or config["RATE_LIMITS"] == "off":
+        return None
+    # A digest, which reveals no address and no name.
+    key = hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
+    return Window(limit, rate, key, time, time + rate.window)
+
+
+def _open_window(new: Window) -> Window:
+    """Return the open window of the same key. If there is none, return `new`."""
+    values = {"key": new.key, "now": new.time, "latest_end": new.ends_at + CLOCK_SKEW}
+    row = fetch_one(_OPEN_WINDOW, **values)
+    return replace(new, hits=row.hits, ends_at=row.ends_at) if row else new
+
+
+def _has_ended() -> sa.ColumnElement[bool]:
+    """Return the condition that a window has ended.
+
+    A window that ends after `latest_end`, a whole window from now, was begun by a wrong clock.
+    """
+    present, latest = (sa.bindparam(name, type_=UtcDateTime()) for name in ("now", "latest_end"))
+    return sa.or_(RateWindow.ends_at <= present, RateWindow.ends_at > latest)
+
+
+@cache
+def _count_statement(dialect: str) -> Any:
+    """Return the statement that begins a window, or increments it unless it is full."""
+    insert = import_module(f"sqlalchemy.dialects.{dialect}").insert  # loaded by the engine
+    table = RateWindow
+    ends_at = sa.bindparam("ends_at", type_=UtcDateTime())
+    begin = insert(table).values(key=sa.bindparam("key"), hits=1, ends_at=ends_at)
+    return begin.on_conflict_do_update(
+        index_elements=[table.key],
+        set_={
+            "hits": sa.case((_has_ended(), 1), else_=table.hits + 1),
+            "ends_at": sa.case((_has_ended(), begin.excluded.ends_at), else_=table.ends_at),
+        },
+        where=sa.or_(_has_ended(), table.hits < sa.bindparam("amount", type_=sa.Integer())),
+    ).returning(table.hits, table.ends_at)
+
+
+_OPEN_WINDOW = sa.select(RateWindow.hits, RateWindow.ends_at).where(
+    RateWindow.key == sa.bindparam("key"), ~_has_ended()
+)

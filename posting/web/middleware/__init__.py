@@ -1,0 +1,1 @@
+"""WSGI middleware around the app."""

@@ -1,0 +1,178 @@
+"""Cache of the responses that are the same for everyone.
+
+A cached response is served only while the version of the database is the same as when its request
+began. So no client sees data older than the last commit, whichever process made it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from threading import Lock
+from time import perf_counter
+from typing import Any
+from urllib.parse import unquote_plus
+
+from flask import Flask, Response, current_app, request
+
+from posting.db.base import db
+from posting.db.commits import CommitWatch, Version
+from posting.db.engine import is_in_memory
+from posting.web import access_log, etags, headers
+from posting.web.endpoint import SHARED, current_endpoint
+
+MAX_BYTES = 8 * 2**20  # of all entries
+MAX_BODY = MAX_BYTES // 4
+PATIENCE = 0.1  # seconds to wait while another thread asks the database for its version
+OVERHEAD = 4096  # bytes per entry besides its body, estimated high
+MAX_PAGES = 1000  # whose known names are kept
+EXTENSION = LOOKUP = "posting.response_cache"
+
+Environ = dict[str, Any]
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CachedResponse:
+    """A response, complete except for its request id."""
+
+    body: bytes
+    headers: list[tuple[str, str]]
+    etag: str
+    route: str
+    checks_token: bool
+
+
+class ResponseCache:
+    """WSGI middleware that replays cached responses, and else passes the request on to the app."""
+
+    def __init__(self, app: Flask, watch: CommitWatch) -> None:
+        self._app, self._config = app.wsgi_app, app.config
+        self._watch = watch
+        self._asking, self._lock = Lock(), Lock()
+        self._version: Version | None = None
+        self._entries: dict[Key, CachedResponse] = {}
+        self._bytes = 0
+        self._known_names: dict[Key, frozenset[str]] = {}  # in the query of a page
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] != "GET":
+            return self._app(environ, start_response)
+        started = perf_counter()
+        # A shared response depends on nothing but the URL, which it repeats in absolute URLs.
+        key = self._without_unknown_names(
+            (
+                environ["wsgi.url_scheme"],
+                environ.get("HTTP_HOST", ""),
+                environ["SCRIPT_NAME"],
+                environ["PATH_INFO"],
+                environ["QUERY_STRING"],
+            )
+        )
+        version, cached = self._look_up(key)
+        if cached is None or (cached.checks_token and "HTTP_AUTHORIZATION" in environ):
+            environ[LOOKUP] = key, version
+            return self._app(environ, start_response)
+        return [self._replay(cached, environ, start_response, started)]
+
+    def _without_unknown_names(self, key: Key) -> Key:
+        """Return a key without the names in its query that a page ignores."""
+        *url, query = key
+        known = self._known_names.get(tuple(url)) if query else None
+        if known is None:
+            return key
+        parts = query.split("&")
+        parts = [part for part in parts if unquote_plus(part.partition("=")[0]) in known]
+        return *url, "&".join(parts)
+
+    def _look_up(self, key: Key) -> tuple[Version | None, CachedResponse | None]:
+        """Return the version of the database, and the response if it is cached."""
+        if not self._asking.acquire(timeout=PATIENCE):  # the database does not answer
+            return None, None
+        try:
+            version = self._watch.version()
+        finally:
+            self._asking.release()
+        with self._lock:
+            if version is None or version != self._version:
+                self._entries.clear()
+                self._bytes, self._version = 0, version
+            return version, self._entries.get(key)
+
+    def _replay(
+        self,
+        cached: CachedResponse,
+        environ: Environ,
+        start_response: Callable[..., Any],
+        started: float,
+    ) -> bytes:
+        request_id = headers.request_id_for(environ.get("HTTP_X_REQUEST_ID", ""))
+        if_none_match = environ.get("HTTP_IF_NONE_MATCH")
+        if if_none_match and etags.etag_matches(if_none_match, cached.etag):
+            status, body = "304 NOT MODIFIED", b""
+            fields = [pair for pair in cached.headers if pair[0] not in etags.CONTENT_HEADERS]
+        else:
+            status, body, fields = "200 OK", cached.body, cached.headers
+        seconds = perf_counter() - started
+        completed = access_log.RequestRecord(
+            "GET", cached.route, int(status[:3]), seconds, request_id
+        )
+        access_log.emit(self._config, completed)
+        start_response(status, [*fields, (headers.REQUEST_ID, request_id)])
+        return body
+
+    def store(self, response: Response) -> None:
+        """Store a response that is shared and short, unless there was a commit since its lookup."""
+        key, version = request.environ.get(LOOKUP, (None, None))
+        endpoint = current_endpoint()
+        if key is None or version is None or endpoint is None or not _may_store(response):
+            return
+        *url, query = key
+        if query and endpoint.known_names is not None:
+            if len(self._known_names) >= MAX_PAGES:
+                self._known_names.clear()
+            self._known_names[tuple(url)] = endpoint.known_names
+            key = self._without_unknown_names(key)
+        body = response.get_data()
+        cached = CachedResponse(
+            body,
+            [(name, value) for name, value in response.headers if name != headers.REQUEST_ID],
+            response.headers["ETag"].strip('"'),
+            access_log.route(),
+            bool(endpoint.access.security),
+        )
+        size = len(body) + OVERHEAD
+        with self._lock:
+            if version != self._version or key in self._entries:
+                return
+            while self._entries and self._bytes + size > MAX_BYTES:
+                oldest = self._entries.pop(next(iter(self._entries)))
+                self._bytes -= len(oldest.body) + OVERHEAD
+            self._entries[key] = cached
+            self._bytes += size
+
+
+def store(response: Response) -> Response:
+    """Store a shared response; call it when the response is complete."""
+    cache: ResponseCache | None = current_app.extensions.get(EXTENSION)
+    if cache:
+        cache.store(response)
+    return response
+
+
+def _may_store(response: Response) -> bool:
+    return (
+        response.status_code == 200
+        and response.headers["Cache-Control"] == SHARED.value
+        and not response.is_streamed
+        and "Set-Cookie" not in response.headers
+        and len(response.get_data()) <= MAX_BODY
+    )
+
+
+def init_app(app: Flask) -> None:
+    """Put the cache before the app, unless it is disabled or the database is in memory."""
+    with app.app_context():
+        watch = None if is_in_memory() else CommitWatch(db.engine)
+    if watch and app.config["RESPONSE_CACHE"] == "on":
+        cache = ResponseCache(app, watch)
+        app.extensions[EXTENSION] = cache
+        app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask documents

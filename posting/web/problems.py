@@ -1,0 +1,33 @@
+"""Base classes of errors with codes of their own, for programs."""
+
+from typing import ClassVar
+
+from werkzeug.exceptions import NotFound
+
+
+class Coded:
+    """A base class of errors with a code, which each class registers.
+
+    The error of Werkzeug that sets the status comes second, as in
+    `class TooManyTokens(Coded, Conflict)`.
+    """
+
+    codes: ClassVar[set[str]] = set()  # of all classes that are imported
+    error_code: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Coded.codes.add(cls.error_code)
+
+
+class NoSuch(Coded, NotFound):
+    """A base class of errors about a thing that does not exist.
+
+    A subclass names the thing, as in `class NoSuchToken(NoSuch, thing="token")`.
+    """
+
+    error_code = "not_found"
+
+    def __init_subclass__(cls, *, thing: str) -> None:
+        cls.error_code, cls.description = f"no_such_{thing}", f"There is no such {thing}."
+        super().__init_subclass__()

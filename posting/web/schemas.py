@@ -1,0 +1,59 @@
+"""Base classes of schemas, and the schemas that several resources share."""
+
+from marshmallow import EXCLUDE, RAISE, Schema, fields
+
+from posting.web.fields import Digits, Length, Parameter, Range, described
+from posting.web.messages import UNKNOWN, Message
+
+
+class Input(Schema):
+    """A body or query, in which an unknown name is an error."""
+
+    class Meta:
+        unknown = RAISE
+
+    error_messages = {  # noqa: RUF012 - as marshmallow types it
+        "type": Message("wrong_type", "Invalid input type."),
+        "unknown": UNKNOWN,
+    }
+
+
+class Output(Schema):
+    """A response, which always has all of its fields but the optional ones.
+
+    It documents a response and is what tests hold responses to. The queries of `posting.web.rows`
+    return data as it is sent, since dumping each row again would take longer than reading it.
+    """
+
+    class Meta:
+        unknown = EXCLUDE  # later versions may add fields
+
+    optional: tuple[str, ...] = ()  # fields that are present only on request
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[object]) -> None:
+        field_obj.required = field_name not in self.optional
+
+
+def page_size(default: int) -> Digits:
+    """Return the field of the number of items on a page."""
+    return Digits(
+        load_default=default,
+        validate=Range(1, 100),
+        metadata=described(default, "The number of items on a page."),
+    )
+
+
+class PageQuery(Input):
+    """A page of a list."""
+
+    limit = page_size(20)
+    cursor = Parameter(
+        validate=Length(max=512),
+        metadata={"description": "Where the page begins, from the Link header of the page before."},
+    )
+
+
+class Health(Output):
+    """The state of the service."""
+
+    status = fields.String(metadata=described("ok"))

@@ -1,0 +1,95 @@
+"""Usernames are unique regardless of case, in every locale of a Postgres database."""
+
+import secrets
+
+import flask_migrate
+import psycopg
+import pytest
+
+from posting import create_app
+from posting.config import StartError
+from posting.db.base import db
+from posting.db.migrations import upgrades
+from posting.ops import doctor
+from tests.conftest import PASSWORD, POSTGRES, upgrade
+from tests.helpers.assertions import assert_problem
+
+pytestmark = pytest.mark.skipif(not POSTGRES, reason="SQLite has no locales")
+
+
+@pytest.fixture
+def turkish_url():
+    """The URL of a Postgres database in whose locale I is not the upper case of i."""
+    name = f"posting_test_{secrets.token_hex(8)}"
+    with psycopg.connect(POSTGRES, autocommit=True) as server:
+        server.execute(
+            f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' "
+            "LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR'"
+        )
+        try:
+            yield POSTGRES.rpartition("/")[0] + f"/{name}"
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def app(turkish_url):
+    upgrade(turkish_url)
+    app = create_app({"TESTING": True, "DATABASE_URL": turkish_url})
+    upgrades.init_app(app)
+    yield app
+    with app.app_context():
+        db.engine.dispose()
+
+
+def execute(app, statement):
+    with app.app_context(), db.engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+
+
+def drop_collation(app):
+    execute(app, 'ALTER TABLE users ALTER username TYPE varchar(32) COLLATE "default"')
+
+
+def credentials(name):
+    return {"username": name, "password": PASSWORD}
+
+
+def test_a_name_in_another_case_is_taken(app):
+    first, second = app.test_client(), app.test_client()
+    ingrid = first.post("/signup", json=credentials("Ingrid")).json
+    assert_problem(second.post("/signup", json=credentials("INGRID")), 409)
+    assert second.post("/signin", json=credentials("INGRID")).json == ingrid
+
+
+def test_the_doctor_finds_a_column_without_the_collation(app):
+    def failures():
+        with app.app_context():
+            return [
+                finding
+                for finding in doctor.examine()
+                if finding.level == "failure" and "Usernames" in finding.message
+            ]
+
+    assert failures() == []
+    drop_collation(app)
+    [finding] = failures()
+    assert 'COLLATE "C"' in finding.fix
+
+
+def test_an_upgrade_with_duplicate_names_is_refused(app, turkish_url):
+    with app.app_context():
+        flask_migrate.downgrade(revision="0004")
+    for name in ("Ingrid", "INGRID"):
+        execute(
+            app,
+            "INSERT INTO users (id, username, role, password_hash, created_at) "
+            f"VALUES ('{secrets.token_hex(10)}x', '{name}', 'member', 'x', now())",
+        )
+    with pytest.raises(StartError) as refused, app.app_context():
+        flask_migrate.upgrade()
+    assert "Ingrid and INGRID" in str(refused.value)
+    execute(app, "UPDATE users SET username = 'Ingrid-2' WHERE username = 'INGRID'")
+    upgrade(turkish_url)
+    client = app.test_client()
+    assert_problem(client.post("/signup", json=credentials("ingrid")), 409)

@@ -1,0 +1,39 @@
+"""A worker that has shown all hostile texts stays below 100 MiB."""
+
+import re
+from pathlib import Path
+
+import requests
+
+from tests.helpers.hostile_texts import STANDING
+from tests.live.clients import scaled, sign_in
+from tests.live.test_uploads import workers
+
+MAX_MEMORY = 100  # MiB
+
+
+def memory(pid):
+    """Return the memory of a process in MiB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+
+def test_a_worker_stays_small_with_hostile_texts(serve, pool, figure):
+    server = serve(WEB_CONCURRENCY="1", POSTING_RESPONSE_CACHE="off")
+    [worker] = workers(server, 1)
+    ada = sign_in(server.url, "ada")
+    paths = ["/", "/@ada", "/feed.atom", "/feed.json", "/search?q=engines", "/search?q=a*"]
+    for text in STANDING:
+        body = {"title": "On engines", "content": text}
+        post = ada.post(f"{server.url}/posts", json=body, timeout=20).json()
+        paths += [f"/p/{post['id']}", f"/p/{post['id']}/edit"]
+
+    def read(path):
+        response = requests.get(f"{server.url}{path}", timeout=60)
+        assert response.status_code == 200, response.text[:1000]
+
+    before = memory(worker)
+    list(pool.map(read, paths * scaled(2, 16)))
+    after = memory(worker)
+    figure(f"{before:.0f} MiB before {len(paths) * scaled(2, 16):,} pages, {after:.0f} MiB after")
+    assert after < MAX_MEMORY

@@ -1,0 +1,69 @@
+"""Pages, feeds and lists with texts that the renderer of Markdown fails on."""
+
+import html
+from itertools import product
+
+import pytest
+
+from posting.pages import markdown
+from tests.helpers.panics import Panic
+
+TEXT = "*Some* <b>text</b> & more"
+
+
+@pytest.fixture
+def broken(request, monkeypatch):
+    """Make a part of the renderer fail."""
+
+    def fail(*_, **__):
+        raise (Panic if "panics" in request.param else ValueError)(TEXT)
+
+    if "nh3" in request.param:
+        monkeypatch.setattr(markdown, "_allowed", fail)
+    else:
+        monkeypatch.setattr(markdown.comrak, "render_markdown", fail)
+    markdown.excerpt.cache_clear()
+    markdown._render_once.cache_clear()
+    yield
+    markdown.excerpt.cache_clear()
+
+
+@pytest.fixture
+def client(make_app, alice, tmp_path):
+    (tmp_path / "about.md").write_text(TEXT)
+    return alice.copy(make_app(INSTANCE_PATH=str(tmp_path)))
+
+
+LISTS = ["/", "/?sort=active", "/search?q=engines", "/search?q=more", "/@alice"]
+TEXTS = [
+    *("/about", "/p/{id}", "/p/{id}/edit", "/feed.atom", "/feed.json"),
+    *("/@alice/feed.atom", "/@alice/feed.json", "/p/{id}/feed.atom", "/p/{id}/feed.json"),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "broken"),
+    [
+        *product(LISTS + TEXTS, ["comrak fails", "comrak panics"]),
+        *product(TEXTS, ["nh3 fails"]),  # lists have plain text, which nh3 does not read
+    ],
+    indirect=["broken"],
+)
+def test_every_page_shows_them_as_they_are(path, client, broken):
+    post = client.create_post("On engines", content=TEXT)
+    client.add_comment(post, TEXT)
+    response = client.get(path.format(id=post["id"]))
+    assert response.status_code == 200, response.text
+    text = html.unescape(response.text) if path.endswith(".atom") else response.text
+    assert "text&lt;/b&gt; &amp; " in text
+    assert "<b>" not in text
+
+
+@pytest.mark.parametrize(
+    "broken", ["comrak fails", "comrak panics", "nh3 fails"], indirect=["broken"]
+)
+def test_a_preview_shows_them_as_they_are(client, broken, caplog):
+    response = client.post("/preview", json={"content": TEXT})
+    assert response.json == {"html": f'<p class="as-it-is">{html.escape(TEXT)}</p>'}
+    assert f"A text of {len(TEXT)} characters cannot be rendered" in caplog.text
+    assert "*Some*" not in caplog.text

@@ -1,0 +1,94 @@
+"""Hostile texts cost little time and memory wherever they are read (`make fuzz` generates more)."""
+
+import gzip
+import json
+import os
+import time
+
+import pytest
+
+from posting.db.types import ID_LENGTH
+from posting.ops import archive
+from posting.pages import highlight, markdown
+from posting.posts.search.words import parse_query, split_words
+from tests.helpers.hostile_texts import ATOMS, STANDING, family, fill
+
+SECONDS = 0.1  # of CPU time
+SECONDS_TO_HIGHLIGHT = 0.05
+TRIES = 5
+TERMS = parse_query('zzz yy* "a a a" 字 1')
+TERMS_OF_TITLE = parse_query("looms loo*")  # occur in no text
+BASE = f"https://{'h' * 60}.example/p/{'x' * ID_LENGTH}"  # of a feed
+ALL = bool(os.environ.get("FUZZ_CASES"))
+
+
+def seconds_of(call, *arguments, **options):
+    """Return the CPU time of a call, and its result."""
+    started = time.thread_time()
+    result = call(*arguments, **options)
+    return time.thread_time() - started, result
+
+
+def slowness():
+    """Return how much slower this machine is now than one that takes 6 ms for this work."""
+    return max(1, seconds_of(sum, range(500_000))[0] / 0.006)
+
+
+def within(seconds, call, *arguments, **options):
+    """Return the result of a call that takes at most so much CPU time."""
+    spent = []
+    while len(spent) < TRIES:
+        before = slowness() if spent else 1
+        taken, result = seconds_of(call, *arguments, **options)
+        if taken <= seconds * before:
+            return result
+        spent.append((taken, before))
+    raise AssertionError(f"CPU seconds, and how slow the machine was: {spent}")
+
+
+def read_everywhere(text):
+    """Do with a text what requests do with it, and hold all of it to its budget."""
+    within(SECONDS, split_words, text)
+    html = within(SECONDS, markdown.render, text, image_urls=("/",), base=BASE)
+    assert len(html) <= markdown.MAX_GROWTH * len(text) + markdown.EXTRA_LENGTH
+    assert html.count("<") <= markdown.MAX_TAGS
+    for terms in (TERMS, TERMS_OF_TITLE):
+        within(SECONDS_TO_HIGHLIGHT, highlight.excerpt, text, terms)
+
+
+@pytest.mark.parametrize("text", STANDING, ids=lambda text: ascii(text[:12]))
+def test_hostile_texts_are_cheap_in_every_request(text, alice, anonymous, tmp_path, caplog):
+    body = {"title": "On engines", "content": text}
+    post = within(SECONDS, alice.post, "/posts", json=body).json
+    path = f"/posts/{post['id']}"
+    assert within(SECONDS, alice.patch, path, json={"title": "On looms"}).status_code == 200
+    within(SECONDS, alice.post, f"{path}/comments", json={"content": text[:10_000]})
+    assert within(SECONDS, alice.post, "/preview", json={"content": text}).status_code == 200
+    page = f"/p/{post['id']}"
+    for shown in (
+        *("/", page, f"{page}/edit", f"{page}/feed.atom", "/@alice", "/@alice/feed.json"),
+        *("/feed.atom", "/feed.json", "/search?q=looms", "/search?q=looms+a*"),
+        *(path, f"{path}/comments", "/posts?expand=content", "/posts?q=looms"),
+    ):
+        assert within(SECONDS, anonymous.get, shown).status_code == 200
+    file = tmp_path / "archive.jsonl.gz"
+    with alice.application.app_context():
+        within(2 * SECONDS, archive.write, file, replace=True)
+    assert json.dumps(text).encode() in gzip.decompress(file.read_bytes())
+    assert "cannot be rendered" not in caplog.text
+
+
+@pytest.mark.parametrize("text", STANDING, ids=lambda text: ascii(text[:12]))
+def test_hostile_texts_stay_in_their_budget(text):
+    read_everywhere(text)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("atom", ATOMS, ids=ascii)
+def test_generated_texts_stay_in_their_budget(atom):
+    for text in family(atom) if ALL else [fill(atom)]:
+        try:
+            read_everywhere(text)
+        except BaseException as error:
+            error.add_note(f"The text begins with {text[:40]!r} and ends with {text[-40:]!r}.")
+            raise

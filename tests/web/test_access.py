@@ -1,0 +1,261 @@
+"""Permissions: the status of each route for each role. An unlisted route fails a test."""
+
+import re
+from io import BytesIO
+from unittest.mock import patch
+
+import pytest
+from flask import Flask
+
+from posting.web.endpoint import Blueprint
+from tests.helpers import pictures
+from tests.helpers.assertions import assert_headers, error_locations, resolved
+
+# Two of the roles are programs of Alice, with tokens that may read and write.
+ROLES = ("anonymous", "bob", "alice", "moderator", "reader", "writer")
+BODIES = {
+    "POST /posts": {"title": "A title", "content": "Some text."},
+    "POST /posts/{post}/comments": {"content": "Some text."},
+    "POST /preview": {"content": "Some text."},
+    "POST /signup": {"username": "newcomer", "password": "a long walk by the sea"},
+    "POST /signin": {"username": "alice", "password": "a long walk by the sea"},
+    "POST /tokens": {"name": "A program", "scope": "read"},
+}
+QUERIES = {"/users": "?username=alice"}
+
+# The statuses for the roles, in their order, of pages, which are the same for everybody.
+PAGES = {
+    "GET /": (200, 200, 200, 200, 200, 200),
+    "GET /search": (200, 200, 200, 200, 200, 200),
+    "GET /p/{post}": (200, 200, 200, 200, 200, 200),
+    "GET /p/{post}/edit": (200, 200, 200, 200, 200, 200),
+    "GET /@{username}": (200, 200, 200, 200, 200, 200),
+    "GET /write": (200, 200, 200, 200, 200, 200),
+    "GET /signin": (200, 200, 200, 200, 200, 200),
+    "GET /signup": (200, 200, 200, 200, 200, 200),
+    "GET /settings": (200, 200, 200, 200, 200, 200),
+    "GET /about": (404, 404, 404, 404, 404, 404),
+    "GET /custom.css": (404, 404, 404, 404, 404, 404),
+    "GET /feed.atom": (200, 200, 200, 200, 200, 200),
+    "GET /feed.json": (200, 200, 200, 200, 200, 200),
+    "GET /p/{post}/feed.atom": (200, 200, 200, 200, 200, 200),
+    "GET /p/{post}/feed.json": (200, 200, 200, 200, 200, 200),
+    "GET /@{username}/feed.atom": (200, 200, 200, 200, 200, 200),
+    "GET /@{username}/feed.json": (200, 200, 200, 200, 200, 200),
+    "GET /favicon.svg": (200, 200, 200, 200, 200, 200),
+    "GET /robots.txt": (200, 200, 200, 200, 200, 200),
+}
+# The statuses for the roles, in their order, where the objects belong to Alice.
+MATRIX = {
+    "GET /posts": (200, 200, 200, 200, 200, 200),
+    "POST /posts": (401, 201, 201, 201, 403, 201),
+    "GET /posts/{post}": (200, 200, 200, 200, 200, 200),
+    "PATCH /posts/{post}": (401, 403, 200, 403, 403, 200),
+    "DELETE /posts/{post}": (401, 403, 204, 204, 403, 204),
+    "GET /posts/{post}/comments": (200, 200, 200, 200, 200, 200),
+    "POST /posts/{post}/comments": (401, 201, 201, 201, 403, 201),
+    "GET /users/{user}/comments": (200, 200, 200, 200, 200, 200),
+    "GET /comments/{comment}": (200, 200, 200, 200, 200, 200),
+    "PATCH /comments/{comment}": (401, 403, 200, 403, 403, 200),
+    "DELETE /comments/{comment}": (401, 403, 204, 204, 403, 204),
+    "POST /posts/{post}/images": (401, 403, 201, 403, 403, 201),
+    "GET /images/{image}": (200, 200, 200, 200, 200, 200),
+    "GET /images/{image}/metadata": (200, 200, 200, 200, 200, 200),
+    "PATCH /images/{image}": (401, 403, 200, 403, 403, 200),
+    "DELETE /images/{image}": (401, 403, 204, 204, 403, 204),
+    "POST /signup": (201, 201, 201, 201, 201, 201),
+    "POST /signin": (200, 200, 200, 200, 200, 200),
+    "POST /signout": (204, 204, 204, 204, 204, 204),
+    "GET /users": (200, 200, 200, 200, 200, 200),
+    "GET /users/me": (401, 200, 200, 200, 200, 200),
+    "PATCH /users/me": (401, 200, 200, 200, 403, 403),
+    "DELETE /users/me": (401, 204, 204, 204, 403, 403),
+    "GET /users/{user}": (200, 200, 200, 200, 200, 200),
+    "PATCH /users/{user}": (401, 403, 200, 403, 403, 403),
+    "DELETE /users/{user}": (401, 403, 204, 403, 403, 403),
+    "GET /sessions": (401, 200, 200, 200, 403, 403),
+    "GET /sessions/{session}": (401, 404, 200, 404, 403, 403),
+    "DELETE /sessions/{session}": (401, 404, 204, 404, 403, 403),
+    "GET /tokens": (401, 200, 200, 200, 403, 403),
+    "POST /tokens": (401, 201, 201, 201, 403, 403),
+    "GET /tokens/{token}": (401, 404, 200, 404, 403, 403),
+    "DELETE /tokens/{token}": (401, 404, 204, 404, 403, 403),
+    "GET /healthz": (200, 200, 200, 200, 200, 200),
+    "GET /readyz": (200, 200, 200, 200, 200, 200),
+    "GET /metrics": (404, 404, 404, 404, 404, 404),
+    "GET /openapi.json": (200, 200, 200, 200, 200, 200),
+    "GET /docs": (200, 200, 200, 200, 200, 200),
+    "GET /docs/{file}": (200, 200, 200, 200, 200, 200),
+    "GET /static/{file}": (200, 200, 200, 200, 200, 200),
+    "POST /preview": (401, 200, 200, 200, 403, 200),
+    **PAGES,
+}
+# Unknown names in a query are ignored.
+FREE_QUERY = {*PAGES, "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
+DOCUMENTED_PAGES = {"GET /signin", "GET /signup"}  # at paths of the API
+FEEDS = {operation for operation in PAGES if "/feed." in operation}
+UNDOCUMENTED = FREE_QUERY - FEEDS - DOCUMENTED_PAGES
+NAMES = {
+    "/posts/<nanoid:id>": "/posts/{post}",
+    "/posts/<nanoid:id>/comments": "/posts/{post}/comments",
+    "/comments/<nanoid:id>": "/comments/{comment}",
+    "/posts/<nanoid:id>/images": "/posts/{post}/images",
+    "/images/<nanoid:id>": "/images/{image}",
+    "/images/<nanoid:id>/metadata": "/images/{image}/metadata",
+    '/users/<nanoid("me"):id>': "/users/{user}",
+    '/users/<nanoid("me"):id>/comments': "/users/{user}/comments",
+    "/sessions/<nanoid:id>": "/sessions/{session}",
+    "/tokens/<nanoid:id>": "/tokens/{token}",
+    "/docs/<path:filename>": "/docs/{file}",
+    "/static/<path:filename>": "/static/{file}",
+    "/p/<page_id:id>": "/p/{post}",
+    "/p/<page_id:id>/edit": "/p/{post}/edit",
+    "/p/<page_id:id>/feed.atom": "/p/{post}/feed.atom",
+    "/p/<page_id:id>/feed.json": "/p/{post}/feed.json",
+    "/@<member:username>": "/@{username}",
+    "/@<member:username>/feed.atom": "/@{username}/feed.atom",
+    "/@<member:username>/feed.json": "/@{username}/feed.json",
+}
+
+
+def operations(app: Flask):
+    for rule in app.url_map.iter_rules():
+        for method in rule.methods - {"HEAD", "OPTIONS"}:
+            yield f"{method} {NAMES.get(rule.rule, rule.rule)}"
+
+
+def test_every_route_is_in_the_matrix(app):
+    assert sorted(operations(app)) == sorted(MATRIX)
+
+
+def test_a_view_without_an_access_rule_does_not_register():
+    with pytest.raises(TypeError, match=r"missing .* 'access'"):
+        Blueprint("bare", __name__, description="Bare").get("/bare")(lambda: None)
+
+
+@pytest.fixture
+def url_of(id_of):
+    """Return a function that fills the ids of objects of Alice into a path."""
+
+    def url_of(path):
+        file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
+        fixed = {"file": file, "username": "alice"}
+        names = re.findall(r"{(\w+)}", path)
+        url = path.format_map({name: fixed.get(name) or id_of(name) for name in names})
+        return url + QUERIES.get(path, "")
+
+    return url_of
+
+
+def template(path):
+    """Return a path of the matrix as the document has it."""
+    return re.sub("{(?!username).*}", "{id}", path)
+
+
+def body_of(operation):
+    if operation == "POST /posts/{post}/images":
+        return {"data": {"file": (BytesIO(pictures.png()), "a.png")}}
+    writes = operation.startswith(("PATCH", "POST"))
+    return {"json": BODIES.get(operation, {} if writes else None)}
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("operation", MATRIX)
+def test_each_role_gets_the_status_in_the_matrix(operation, role, request, url_of):
+    client = request.getfixturevalue(role)
+    method, path = operation.split()
+    with client.open(url_of(path), method=method, **body_of(operation)) as response:
+        assert response.status_code == MATRIX[operation][ROLES.index(role)]
+
+
+@pytest.mark.parametrize("operation", MATRIX)
+def test_an_unknown_query_parameter_is_422(operation, alice, url_of):
+    method, path = operation.split()
+    url, expected = url_of(path), MATRIX[operation][ROLES.index("alice")]
+    query = f"{url}{'&' if '?' in url else '?'}unknown=1&another="
+    with alice.open(query, method=method, **body_of(operation)) as response:
+        if operation in FREE_QUERY:
+            assert response.status_code == expected
+            return
+        assert error_locations(response) == {"unknown", "another"}
+    with alice.open(url, method=method, **body_of(operation)) as response:
+        assert response.status_code == expected  # the refused request changed nothing
+
+
+def test_a_query_without_names_is_422(anonymous, post):
+    for query in ("&", "&&"):
+        assert error_locations(anonymous.get(f"/posts/{post['id']}?{query}")) == {""}
+    assert anonymous.get(f"/posts/{post['id']}?").status_code == 200
+
+
+@pytest.mark.parametrize("operation", sorted(MATRIX.keys() - UNDOCUMENTED))
+def test_security_is_documented_if_the_cookie_is_read(operation, app, alice, url_of, monkeypatch):
+    """Generated clients send the cookie only where `security` names it."""
+    method, path = operation.split()
+    url, documented = url_of(path), alice.get("/openapi.json").json["paths"]
+    read = []
+
+    class Request(app.request_class):
+        @property
+        def cookies(self):
+            read.append(self.path)
+            return super().cookies
+
+    monkeypatch.setattr(app, "request_class", Request)
+    response = alice.open(url, method=method, **body_of(operation))
+    assert response.status_code == MATRIX[operation][ROLES.index("alice")]
+    security = documented[template(path)][method.lower()]["security"]
+    assert ({"session": []} in security) == bool(read)
+    assert ({} in security) == (bool(security) and MATRIX[operation][0] != 401)
+
+
+@pytest.fixture
+def long_lists(alice, post):
+    """Alice has several posts, and one of them has several comments."""
+    alice.create_post("Another post")
+    for content in ("A comment", "Another one"):
+        alice.add_comment(post, content)
+
+
+@pytest.mark.parametrize("role", ["anonymous", "alice"])
+@pytest.mark.parametrize("operation", sorted(MATRIX.keys() - UNDOCUMENTED))
+@pytest.mark.usefixtures("long_lists")
+def test_the_headers_of_a_response_are_those_documented(operation, role, app, request, url_of):
+    client = request.getfixturevalue(role)
+    method, path = operation.split()
+    is_long = operation in {"GET /posts", "GET /posts/{post}/comments"}
+    document, url = client.get("/openapi.json").json, url_of(path) + ("?limit=1" if is_long else "")
+    responses = document["paths"][template(path)][method.lower()]["responses"]
+
+    def send(**headers):
+        with (
+            patch.dict(app.config, RATE_LIMITS="on"),
+            client.open(url, method=method, headers=headers, **body_of(operation)) as response,
+        ):
+            described = resolved(document, responses[str(response.status_code)])["headers"]
+            assert_headers(response, described, document)
+            assert ("Link" in response.headers) == is_long
+            return response
+
+    response = send()
+    if method == "GET" and response.status_code == 200:
+        assert send(**{"If-None-Match": response.headers["ETag"]}).status_code == 304
+
+
+@pytest.mark.parametrize("operation", [name for name, row in MATRIX.items() if row[0] == 401])
+def test_401_comes_before_all_other_errors(operation, anonymous):
+    method, path = operation.split()
+    response = anonymous.open(path, method=method, data="{", content_type="text/plain")
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == "Cookie"
+
+
+@pytest.mark.parametrize("operation", [name for name in MATRIX if name.startswith("GET")])
+def test_every_read_supports_head_and_options(operation, alice, url_of):
+    url = url_of(operation.split()[1])
+    with alice.head(url) as head, alice.get(url) as get:
+        assert (head.status_code, head.data) == (get.status_code, b"")
+        assert head.headers.get("ETag") == get.headers.get("ETag")
+    options = alice.options(url)
+    assert options.status_code == 200
+    assert "GET" in options.headers["Allow"]

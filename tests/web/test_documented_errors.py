@@ -1,0 +1,293 @@
+"""The documented examples of errors are the responses to requests that cause them."""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from io import BytesIO
+from threading import BoundedSemaphore
+from typing import Any
+from unittest.mock import patch
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from posting.accounts.models import TOKENS_PER_USER
+from posting.images import codec as imaging
+from posting.posts.search import results as search
+from posting.web.idempotency import Once, StillUnderWay
+from tests.helpers import pictures
+from tests.helpers.assertions import assert_headers, assert_problem, resolved
+from tests.web.test_access import BODIES, NAMES
+
+PATHS = {re.sub("{.*}", "{id}", path): path for path in NAMES.values()}
+CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
+
+
+@pytest.fixture
+def object_id(id_of):
+    """Return a function that returns the id of Alice's object for the path of an operation."""
+
+    def object_id(operation):
+        kind = re.search("{(.*)}", PATHS.get(operation.split()[1], ""))
+        return id_of(kind[1]) if kind else ""
+
+    return object_id
+
+
+@dataclass(frozen=True)
+class Case:
+    """A documented error of an operation, with the headers of the response."""
+
+    operation: str
+    example: dict[str, Any]
+    headers: dict[str, Any]
+    document: dict[str, Any]
+
+    @property
+    def code(self):
+        return self.example["code"]
+
+    def assert_matches(self, response):
+        """Assert that the response is the documented one, apart from its request ID."""
+        body = assert_problem(response, self.example["status"])
+        assert body == self.example | {"request_id": body["request_id"]}
+        assert_headers(response, self.headers, self.document)
+
+
+@pytest.fixture
+def documented(app, anonymous):
+    """Return a function that returns the documented errors with a status."""
+
+    def documented(status, client=anonymous):
+        document, cases = client.get("/openapi.json").json, []
+        for path, item in document["paths"].items():
+            for method in item.keys() - {"parameters"}:
+                response = resolved(document, item[method]["responses"].get(str(status), {}))
+                content = response.get("content", {}).get("application/problem+json", {})
+                for example in content.get("examples", {}).values():
+                    operation = f"{method.upper()} {path}"
+                    cases.append(Case(operation, example["value"], response["headers"], document))
+        assert cases
+        return cases
+
+    with patch.dict(app.config, RATE_LIMITS="on"):
+        yield documented
+
+
+def body_of(operation, **changes):
+    """Return the arguments of a test client for a valid body of an operation."""
+    if operation == "POST /posts/{id}/images":
+        return {"data": {"file": (BytesIO(pictures.png()), "a.png")} | changes}
+    if operation.startswith(("POST", "PATCH")):
+        return {"json": BODIES.get(operation.replace("{id}", "{post}"), {}) | changes}
+    return {}
+
+
+def send(client, operation, id="x", **arguments):
+    method, path = operation.split()
+    return client.open(re.sub("{.*}", id, path), method=method, **arguments)
+
+
+def operations(cases):
+    return {case.operation for case in cases}
+
+
+def test_each_401_is_as_documented(documented, anonymous):
+    cases = documented(401)
+    assert len(operations(cases)) > 15
+    for case in cases:
+        headers = {"Authorization": "Bearer x"} if case.code == "invalid_token" else {}
+        body = body_of(case.operation, password="another password")
+        case.assert_matches(send(anonymous, case.operation, "a" * 21, headers=headers, **body))
+
+
+def test_each_404_is_as_documented(documented, alice):
+    cases = documented(404)
+    assert len(operations(cases)) > 12
+    for case in cases:
+        query = f"?author={'a' * 21}" if case.operation == "GET /posts" else ""
+        body = body_of(case.operation)
+        case.assert_matches(send(alice, case.operation + query, "a" * 21, **body))
+
+
+@pytest.fixture
+def carol(sign_in, flask):
+    """A suspended user."""
+    carol = sign_in("carol")
+    flask("users", "suspend", "carol")
+    return carol
+
+
+@pytest.fixture
+def clients(bob, reader, writer, make_app):
+    """The clients that get a 403 with a code; for codes without one, it is Bob."""
+    return defaultdict(
+        lambda: bob,
+        insufficient_scope=reader,
+        signup_closed=make_app(SIGNUP="closed").test_client(),
+        token_not_allowed=writer,
+    )
+
+
+@pytest.mark.usefixtures("carol")
+def test_each_403_is_as_documented(documented, object_id, clients):
+    cases = documented(403)
+    assert len(operations(cases)) > 18
+    for case in cases:
+        headers = CROSS_SITE if case.code == "cross_origin" else {}
+        changes = {"username": "carol"} if case.code == "suspended" else {}
+        body, id = body_of(case.operation, **changes), object_id(case.operation)
+        response = send(clients[case.code], case.operation, id, headers=headers, **body)
+        case.assert_matches(response)
+
+
+@pytest.mark.usefixtures("bob", "cached_codec")
+def test_each_409_is_as_documented(documented, object_id, alice, with_token, monkeypatch):
+    for _ in range(TOKENS_PER_USER):
+        with_token("read")
+
+    def commit(*_):
+        raise StillUnderWay
+
+    monkeypatch.setattr(Once, "commit", commit)
+    for case in documented(409):
+        changes = {"username": "bob"} if case.code == "username_taken" else {}
+        body, id = body_of(case.operation, **changes), object_id(case.operation)
+        case.assert_matches(send(alice, case.operation, id, **body))
+
+
+def test_each_412_is_as_documented(documented, object_id, alice):
+    headers = {"If-Match": '"99"'}
+    for case in documented(412):
+        body, id = body_of(case.operation), object_id(case.operation)
+        case.assert_matches(send(alice, case.operation, id, headers=headers, **body))
+
+
+def test_each_422_is_as_documented(documented, alice):
+    cases = documented(422)
+    assert len(operations(cases)) > 20
+    for case in cases:
+        takes_body = case.operation.startswith(("POST", "PATCH"))
+        takes_body = takes_body and case.operation != "POST /signout"
+        body = {"json": {}} if takes_body else {}
+        if case.operation == "POST /posts/{id}/images":
+            body = {"data": {"alt": "A loom"}, "content_type": "multipart/form-data"}
+        is_refused = takes_body and case.operation != "PATCH /users/me"
+        query = "" if is_refused or "{id}" in case.operation else "?page=1"
+        case.assert_matches(send(alice, case.operation + query, **body))
+
+
+def test_each_400_is_as_documented(documented, alice, make_app):
+    other_host = make_app(PUBLIC_URL="https://example.org").test_client()
+    for case in documented(400):
+        if case.code == "other_host":
+            response = send(other_host, case.operation, headers={"Host": "example.net"})
+        else:
+            is_form = case.operation == "POST /posts/{id}/images"
+            content_type = "multipart/form-data" if is_form else "application/json"
+            response = send(alice, case.operation, data=b"x", content_type=content_type)
+        case.assert_matches(response)
+
+
+def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
+    client = sign_in("alice").copy(make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024))
+    large = b"x" * 2000
+    for case in documented(413, client):
+        form = {"data": {"file": (BytesIO(large), "a.png")}}
+        body = {"data": large, "content_type": "application/json"}
+        is_form = case.operation == "POST /posts/{id}/images"
+        case.assert_matches(send(client, case.operation, **(form if is_form else body)))
+    for case in documented(415, client):
+        body = {"data": b"x", "content_type": "text/plain"}
+        case.assert_matches(send(client, case.operation, **body))
+
+
+def test_each_429_is_as_documented(documented, make_app, sign_in):
+    names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES")
+    limits = {f"LIMIT_{name}": "1/hour" for name in names}
+    alice = sign_in("alice")
+    post = alice.create_post("On engines")
+    client = alice.copy(make_app(RATE_LIMITS="on", **limits))
+    cases = documented(429, client)
+    assert len(operations(cases)) == 9
+    # Sign-in comes last, because its failures count for the address too.
+    for case in sorted(cases, key=lambda case: case.operation == "POST /signin"):
+        changes = {}
+        if case.operation.startswith("PATCH /users/"):
+            changes = {"password": "another password", "current_password": "wrong"}
+        id = alice.user["id"] if "users" in case.operation else post["id"]
+        for attempt in range(21):
+            if case.operation == "POST /signin":
+                changes = {"username": f"unknown-{attempt}"}
+            response = send(client, case.operation, id, **body_of(case.operation, **changes))
+            if response.status_code == 429:
+                break
+        case.assert_matches(response)
+
+
+def test_a_limit_that_is_off_is_not_documented(documented, make_app):
+    client = make_app(LIMIT_POSTS="off").test_client()
+    assert "POST /posts" not in operations(documented(429, client))
+    create_post = client.get("/openapi.json").json["paths"]["/posts"]["post"]
+    assert "RateLimit" not in str(create_post)
+
+
+COUNTED = [
+    (401, "POST /signin", {"password": "another password"}),
+    (403, "POST /signin", {"username": "carol"}),
+    (409, "POST /signup", {"username": "carol"}),
+    (422, "PATCH /users/{id}", {"password": "a new one", "current_password": "wrong"}),
+    (422, "POST /posts/{id}/images", {"file": (BytesIO(b"x"), "a.png")}),
+]
+
+
+@pytest.mark.usefixtures("carol")
+@pytest.mark.parametrize("counted", COUNTED, ids=lambda counted: f"{counted[0]} {counted[1]}")
+def test_an_error_that_counts_announces_the_limit(counted, documented, object_id, alice):
+    status, operation, changes = counted
+    response = send(alice, operation, object_id(operation), **body_of(operation, **changes))
+    assert response.status_code == status
+    assert {"RateLimit", "RateLimit-Policy"} <= set(response.headers.keys())
+    [case, *_] = [case for case in documented(status) if case.operation == operation]
+    assert_headers(response, case.headers, case.document)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("internal_server_error", RuntimeError("something internal")),
+        ("database_busy", sa.exc.OperationalError("SELECT 1", {}, Exception("it is locked"))),
+        ("query_timeout", sa.exc.OperationalError("SELECT 1", {}, psycopg.errors.QueryCanceled())),
+        ("storage_full", sa.exc.OperationalError("SELECT 1", {}, psycopg.errors.DiskFull())),
+    ],
+)
+def test_each_failure_is_as_documented(code, error, documented, make_app):
+    app = make_app(PROPAGATE_EXCEPTIONS=False)
+
+    def fail():
+        raise error
+
+    app.view_functions["posts.list_posts"] = fail
+    response = app.test_client().get("/posts")
+    cases = [case for case in documented(response.status_code) if case.code == code]
+    assert len(operations(cases)) > 15
+    for case in cases:
+        case.assert_matches(response)
+
+
+def test_other_503_are_as_documented(documented, alice, post, monkeypatch):
+    def fail(*_, **_options):
+        raise imaging.BusyError
+
+    monkeypatch.setattr(imaging, "reencode", fail)
+    monkeypatch.setattr("posting.web.system.is_current", lambda: False)
+    monkeypatch.setattr(search, "_searches", BoundedSemaphore(0))
+    cases = [
+        case for case in documented(503) if case.code not in {"database_busy", "query_timeout"}
+    ]
+    assert len(cases) == 3
+    for case in cases:
+        query = "?q=engines" if case.code == "search_busy" else ""
+        body = body_of(case.operation)
+        case.assert_matches(send(alice, case.operation + query, post["id"], **body))
