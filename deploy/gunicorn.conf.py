@@ -7,7 +7,6 @@ number of workers) and MAX_REQUESTS (restart a worker after this many requests; 
 import ctypes
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -19,46 +18,32 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from flask.cli import load_dotenv
-from flask.helpers import get_load_dotenv
 from gunicorn import util
+from gunicorn.glogging import Logger
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from posting.config import StartError, load_env_files, load_server
+from posting.logs import JsonFormatter
 
 # --- Settings from the environment ---
 
-
-def fail(message):
-    print(f"posting: {message}", file=sys.stderr)
-    sys.exit(3)  # systemd does not restart after this exit code
-
-
-def whole_number(name, default, minimum, maximum):
-    value = os.environ.get(name) or str(default)
-    if not re.fullmatch("[0-9]{1,9}", value) or not minimum <= int(value) <= maximum:
-        fail(f"{name} must be a whole number from {minimum} to {maximum}; it is {value!r}.")
-    os.environ[name] = value  # gunicorn reads WEB_CONCURRENCY as well and fails if it is empty
-    return int(value)
-
-
 try:
-    if get_load_dotenv():
-        load_dotenv()  # as `flask` does, so that commands and server have the same settings
-except (OSError, UnicodeDecodeError) as error:
-    fail(f"The settings in .env cannot be read ({error}). Let the service's user read the file.")
+    load_env_files()
+    settings = load_server()
+except StartError as error:
+    error.exit()
 
-_address = os.environ.get("BIND") or "127.0.0.1"
-_port = whole_number("PORT", 8000, 0, 65_535)
-if re.fullmatch("unix:/.+", _address):
-    bind = _address
-elif re.fullmatch("[0-9A-Za-z.-]+", _address):
-    bind = f"{_address}:{_port}"
-elif re.fullmatch(r"\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*\]?", _address):  # IPv6
-    bind = f"[{_address.strip('[]')}]:{_port}"
-else:
-    fail(f"BIND must be an address without a port, or unix:/path; it is {_address!r}.")
-workers = whole_number("WEB_CONCURRENCY", os.cpu_count() or 1, 1, 1000)
+bind = settings["BIND"]
+if not bind.startswith("unix:"):
+    bind = f"[{bind}]:{settings['PORT']}" if ":" in bind else f"{bind}:{settings['PORT']}"
+# nginx connects to a socket as a member of the service's group. Others could forge IP addresses.
+umask = 0o117
+workers = settings["WEB_CONCURRENCY"]
+os.environ["WEB_CONCURRENCY"] = str(workers)  # gunicorn reads it as well, and fails if it is empty
 
 # Workers are not restarted by default, because their memory does not grow (bench/results.md).
-max_requests = whole_number("MAX_REQUESTS", 0, 0, 999_999_999)
+max_requests = settings["MAX_REQUESTS"]
 max_requests_jitter = max_requests // 5  # so that they do not all restart at once
 
 # --- Processes and threads ---
@@ -103,13 +88,29 @@ forwarded_allow_ips = ""
 forwarder_headers = ""
 secure_scheme_headers = {}
 
+# --- Logs ---
+
+
+class JsonLogger(Logger):
+    """gunicorn's logger with the JSON lines of the app."""
+
+    def setup(self, cfg):
+        super().setup(cfg)
+        for handler in self.error_log.handlers:
+            handler.setFormatter(JsonFormatter())
+
+
+is_json = settings["LOG_FORMAT"] == "json"
+if is_json:
+    logger_class = JsonLogger
+
 # --- Metrics ---
 
 # Each worker writes metrics to its own files, and /metrics sums them up. The files are named by the
 # worker's slot, not by its process id: with process ids, each reload, crash and restart would add
 # files that /metrics reads from then on. gunicorn runs this module again on a reload, which must
 # use the same folder: hence the environment variable.
-with_metrics = os.environ.get("POSTING_METRICS") == "on"
+with_metrics = settings["METRICS"] == "on"
 if with_metrics and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
     folder = tempfile.mkdtemp(prefix="posting-metrics-", dir=worker_tmp_dir)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
@@ -160,7 +161,7 @@ def when_ready(server):
     timeout = struct.pack("ll", RECEIVE_SECONDS, 0)
     for listener in server.LISTENERS:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
-        if (url := str(listener)).startswith("http"):
+        if not is_json and (url := str(listener)).startswith("http"):
             print(f"Posting is at {url} and its docs page at {url}/docs", flush=True)
 
 
