@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CASES ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help install run dev test coverage live fuzz bench bench-scale pages lint types format lock clean
+.PHONY: help install run dev test test-all coverage live fuzz bench bench-scale pages lint types format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,18 +22,21 @@ dev: $(VENV)/run ## Serve with the reloader and the debugger, for development
 	@$(BIN)/python -m posting db upgrade
 	@exec $(BIN)/python deploy/dev.py
 
-test: $(VENV)/dev ## Run all tests, on SQLite or on the Postgres server in TEST_DATABASE_URL
-	@$(BIN)/pytest -q -n auto --dist worksteal
+test: $(VENV)/dev ## Run the tests that start no server and no browser
+	@$(BIN)/pytest -q -n auto --dist worksteal --ignore tests/live
+
+test-all: $(VENV)/dev ## Run all tests; the Postgres server in TEST_DATABASE_URL runs those of databases
+	@$(BIN)/pytest -q -n auto --dist worksteal --hypothesis-profile many
 
 coverage: $(VENV)/dev ## Report the lines that no test runs, without tests/live
-	@$(BIN)/coverage run -m pytest -q --ignore tests/live
+	@$(BIN)/coverage run -m pytest -q --ignore tests/live --hypothesis-profile many
 	@$(BIN)/coverage report --show-missing --skip-covered
 
 live: $(VENV)/dev ## Run the tests with real servers (races, kills, nginx) in full size and print measurements
 	@LIVE=full $(BIN)/pytest -q --figures tests/live
 
-fuzz: $(VENV)/dev ## Send generated requests (CASES=300 for each operation) and print measurements
-	@FUZZ_CASES=$(CASES) $(BIN)/pytest -q -n auto --figures -m fuzz
+fuzz: $(VENV)/dev ## Test with generated input (CASES=300 requests for each operation) and print measurements
+	@CASES=$(CASES) $(BIN)/pytest -q -n auto --figures --hypothesis-profile fuzz -m fuzz
 
 bench: $(VENV)/dev ## Benchmark against upper bounds and PocketBase; needs wrk, nginx and Postgres
 	@$(BIN)/python -m bench

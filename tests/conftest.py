@@ -23,6 +23,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from flask import Flask
+from hypothesis import HealthCheck, settings
 
 from posting import create_app, testbed
 from posting.db.base import db
@@ -37,8 +38,17 @@ POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
 PASSWORD = testbed.PASSWORD
 TOKEN = {"name": "A program", "scope": "write"}
 MEMORY_FOLDER = Path("/dev/shm")
-SLOW = ("live/test_operating.py", "live/", "test_testing.py", "test_model.py", "test_fuzz.py")
+SLOW = ("live/test_operating.py", "live/", "test_model.py", "test_fuzz.py")
 os.environ["FLASK_SKIP_DOTENV"] = "1"  # tests do not use the settings of a developer's .env
+# How many cases of generated input a test runs in `make test`, `make test-all` and `make fuzz`.
+MANY = 25
+GENERATED = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("few", GENERATED, max_examples=3)
+settings.register_profile("many", GENERATED, max_examples=MANY)
+settings.register_profile(
+    "fuzz", GENERATED, max_examples=int(os.environ.get("CASES", "300")), derandomize=False
+)
+settings.load_profile("few")  # unless --hypothesis-profile names another
 # The image codec takes a process and about 50 ms a time. Tests of something else use this one.
 cached_reencode = cache(imaging.reencode)
 
@@ -52,9 +62,25 @@ def pytest_xdist_auto_num_workers() -> int:
     return -(-3 * (os.cpu_count() or 1) // 2)
 
 
+def uses_database(item: pytest.Item) -> bool:
+    """Return whether a test can have another result on another database."""
+    names = {"database_url", "template_url", "empty_url", "run"}  # `run` runs a whole test suite
+    return (
+        "tests/live/" in item.nodeid
+        or item.get_closest_marker("skipif") is not None  # on one of the databases
+        or not names.isdisjoint(getattr(item, "fixturenames", ()))
+    )
+
+
 @pytest.hookimpl(trylast=True)  # after pytest-randomly
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the slow tests, so that all processes have work until the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests without a database on Postgres, and begin with the slow tests.
+
+    So all processes have work until the end.
+    """
+    if POSTGRES:
+        config.hook.pytest_deselected(items=[item for item in items if not uses_database(item)])
+        items[:] = filter(uses_database, items)
     items.sort(key=lambda item: next((n for n, path in enumerate(SLOW) if path in item.nodeid), 9))
 
 

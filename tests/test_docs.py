@@ -2,10 +2,7 @@
 
 import ast
 import json
-import os
 import re
-import subprocess
-import sys
 from configparser import ConfigParser
 from typing import Any
 
@@ -193,21 +190,6 @@ def test_the_build_of_the_image_sees_only_what_it_copies():
     assert {f"!{path}" for line in copied for path in line.split()} == {
         line for line in allowed if line.startswith("!")
     }
-
-
-def test_the_example_of_pytest_fixtures_works(tmp_path):
-    [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    (tmp_path / "test_example.py").write_text(example)
-    environment = {name: value for name, value in os.environ.items() if "POSTING" not in name}
-    result = subprocess.run(
-        [*f"{sys.executable} -W error -m pytest -q -p posting.testing".split(), tmp_path],
-        cwd=tmp_path,
-        env=environment | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "4 passed" in result.stdout, result.stdout + result.stderr
 
 
 def test_commands_work_in_shells_that_match_file_names():

@@ -1,20 +1,18 @@
 """Responses to generated requests match the OpenAPI document (`make fuzz` sends more requests)."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from posting import create_app
 from posting.web.fields import EXAMPLE_ID
-from tests.conftest import TOKEN
+from tests.conftest import MANY, TOKEN
 from tests.helpers.assertions import strict
 
-CASES = int(os.environ.get("FUZZ_CASES", "0"))
 PLACEHOLDER = "session=of-a-new-session"
 
 
@@ -68,6 +66,8 @@ schema.app = service
 # 412 is the right response to a generated If-Match.
 checks = schema.config.checks
 checks.positive_data_acceptance.expected_statuses.append("412")
+# Requests with each limit of the document take most of the time, also to generate.
+schema.config.phases.coverage.enabled = settings().max_examples >= MANY
 
 
 @schema.auth()
@@ -83,12 +83,6 @@ class Auth:
 
 @pytest.mark.fuzz
 @schema.parametrize()
-@settings(
-    max_examples=CASES or 25,
-    derandomize=not CASES,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
 def test_responses_match_the_document(case, app, sign_in, status_counts):
     if service.sign_in is not sign_in:  # the first request of an operation, on an empty database
         service.app, service.sign_in, service.client = app, sign_in, None

@@ -1,13 +1,12 @@
 """The service responds to generated requests like a model of it in plain Python."""
 
-import os
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -25,7 +24,6 @@ from tests.conftest import PASSWORD
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_consistent, assert_problem, follow_pages
 
-RUNS = int(os.environ.get("FUZZ_CASES", "200"))
 STEPS = 50
 PARTS = 4  # which processes of pytest-xdist can run at the same time
 PICTURE = pictures.png()
@@ -421,13 +419,12 @@ class Community(RuleBasedStateMachine):
 @pytest.mark.usefixtures("cached_codec")
 def test_the_service_responds_like_its_model(app, status_counts, part):
     Community.app, Community.status_counts = app, status_counts
+    is_random = not settings().derandomize
     run_state_machine_as_test(
-        Community if "FUZZ_CASES" in os.environ else seed(part)(Community),
+        Community if is_random else seed(part)(Community),
         settings=settings(
-            max_examples=-(-RUNS // PARTS),
+            max_examples=2 * settings().max_examples,
             stateful_step_count=STEPS,
-            deadline=None,
-            derandomize=False,  # the default in CI is True
-            suppress_health_check=list(HealthCheck),
+            derandomize=False,  # else all parts would be the same
         ),
     )

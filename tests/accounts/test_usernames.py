@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not POSTGRES, reason="SQLite has no locales")
 
 
 @pytest.fixture
-def turkish_url():
+def empty_url():
     """The URL of a Postgres database in whose locale I is not the upper case of i."""
     name = f"posting_test_{secrets.token_hex(8)}"
     with psycopg.connect(POSTGRES, autocommit=True) as server:
@@ -33,9 +33,9 @@ def turkish_url():
 
 
 @pytest.fixture
-def app(turkish_url):
-    upgrade(turkish_url)
-    app = create_app({"TESTING": True, "DATABASE_URL": turkish_url})
+def app(empty_url):
+    upgrade(empty_url)
+    app = create_app({"TESTING": True, "DATABASE_URL": empty_url})
     upgrades.init_app(app)
     yield app
     with app.app_context():
@@ -77,7 +77,7 @@ def test_the_doctor_finds_a_column_without_the_collation(app):
     assert 'COLLATE "C"' in finding.fix
 
 
-def test_an_upgrade_with_duplicate_names_is_refused(app, turkish_url):
+def test_an_upgrade_with_duplicate_names_is_refused(app, empty_url):
     with app.app_context():
         flask_migrate.downgrade(revision="0004")
     for name in ("Ingrid", "INGRID"):
@@ -90,6 +90,6 @@ def test_an_upgrade_with_duplicate_names_is_refused(app, turkish_url):
         flask_migrate.upgrade()
     assert "Ingrid and INGRID" in str(refused.value)
     execute(app, "UPDATE users SET username = 'Ingrid-2' WHERE username = 'INGRID'")
-    upgrade(turkish_url)
+    upgrade(empty_url)
     client = app.test_client()
     assert_problem(client.post("/signup", json=credentials("ingrid")), 409)

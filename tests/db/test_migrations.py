@@ -1,16 +1,10 @@
 """Migrations: upgrades, downgrades, and the same schema as the models."""
 
-import os
 import re
-import subprocess
-import sys
 from contextlib import nullcontext
 from itertools import pairwise
-from pathlib import Path
-from unittest.mock import Mock
 
 import flask_migrate
-import psycopg
 import pytest
 import sqlalchemy as sa
 from alembic.migration import MigrationContext
@@ -21,16 +15,8 @@ from posting import create_app
 from posting.accounts.models import Act, Session, Token, User
 from posting.accounts.queries import find_account
 from posting.config import StartError
-from posting.db import migrations
 from posting.db.base import Base, db
-from posting.db.migrations.revisions import (
-    FOLDER,
-    VERSION_TABLE,
-    head_revision,
-    is_current,
-    known_revisions,
-)
-from posting.db.migrations.start_errors import DatabaseUnavailableError
+from posting.db.migrations.revisions import FOLDER, head_revision, is_current, known_revisions
 from posting.db.migrations.upgrades import schema_change
 from posting.db.types import UtcDateTime, new_id, now
 from posting.ops import archive
@@ -38,9 +24,7 @@ from posting.posts.models import Post
 from posting.testbed import running_app
 from posting.web.limits import RateWindow
 from tests.conftest import POSTGRES
-from tests.helpers import ROOT
 from tests.helpers.archives import example_archive, write_archive
-from tests.helpers.backups import garble_schema
 
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
@@ -48,33 +32,6 @@ UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
     r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|idempotency_keys|rate_windows|acts|post_search)(_\w+)?|alembic_version_pkc"
 )
-
-
-@pytest.fixture
-def start(empty_url, tmp_path):
-    """Run Python in the root folder with an empty database, and return the completed process."""
-
-    def start(*arguments, **environment):
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env=os.environ | {"POSTING_DATABASE_URL": empty_url} | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return start
-
-
-@pytest.fixture
-def flask(start):
-    def flask(*arguments):
-        result = start("-m", "flask", *arguments)
-        assert result.returncode == 0, result.stderr
-        return result
-
-    return flask
 
 
 @pytest.fixture
@@ -146,14 +103,11 @@ def test_all_constraints_follow_the_naming_convention(migrated):
     assert all(NAMES.search(sql) for sql in indexes(db.engine))
 
 
-def test_a_full_downgrade_can_be_upgraded_again(flask, empty_url):
-    flask("db", "upgrade")
-    assert "Running downgrade" in flask("db", "downgrade", "--yes", "base").stderr
-    engine = sa.create_engine(empty_url.replace("postgresql:", "postgresql+psycopg:"))
-    assert sa.inspect(engine).get_table_names() == ["alembic_version"]
-    engine.dispose()
-    flask("db", "upgrade")
-    assert head_revision() in flask("db", "current").stdout
+def test_a_full_downgrade_can_be_upgraded_again(flask, migrated):
+    assert flask("db", "downgrade", "--yes", "base", on=migrated)[0] == 0
+    assert sa.inspect(db.engine).get_table_names() == ["alembic_version"]
+    assert flask("db", "upgrade", on=migrated)[0] == 0
+    assert is_current()
 
 
 def test_each_migration_goes_down_and_up_with_rows(migrated, tmp_path):
@@ -315,11 +269,11 @@ def test_files_are_named_by_their_revisions():
     assert known_revisions() == {each.revision for each in script.walk_revisions()}
 
 
-def test_a_second_upgrade_does_nothing(flask):
-    flask("db", "upgrade")
-    again = flask("db", "upgrade")
-    assert "Running upgrade" not in again.stderr
-    assert again.stdout == f"The database schema is up to date ({head_revision()}).\n"
+def test_a_second_upgrade_does_nothing(flask, migrated, caplog):
+    caplog.set_level("INFO")
+    up_to_date = f"The database schema is up to date ({head_revision()}).\n"
+    assert flask("db", "upgrade", on=migrated) == (0, up_to_date)
+    assert "Running upgrade" not in caplog.text
 
 
 def test_a_rebuilt_parent_keeps_its_children(migrated):
@@ -353,205 +307,10 @@ def test_a_database_in_memory_has_the_current_schema():
     assert app.test_client().get("/readyz").status_code == 200
 
 
-class TestStart:
-    """A failed start prints one line with the next step, and no traceback."""
-
-    def assert_stopped(self, result, *words, code=3):
-        assert result.returncode == code, result.stderr
-        [line] = result.stderr.splitlines()
-        assert line.startswith("posting: ")
-        for word in words:
-            assert word in line
-
-    @pytest.mark.skipif(not POSTGRES, reason="a new SQLite database migrates itself")
-    def test_a_new_postgres_database_needs_an_upgrade(self, start):
-        self.assert_stopped(start("wsgi.py"), "flask db upgrade")
-
-    @pytest.mark.skipif(bool(POSTGRES), reason="Postgres needs an upgrade")
-    def test_a_new_sqlite_database_migrates_itself(self, start, flask):
-        assert start("wsgi.py").returncode == 0
-        assert head_revision() in flask("db", "current").stdout
-
-    def stamp(self, version):
-        with db.engine.begin() as connection:
-            connection.execute(VERSION_TABLE.update().values(version_num=version))
-
-    def test_an_old_schema_needs_an_upgrade(self, start, migrated):
-        self.stamp("0001")
-        self.assert_stopped(start("wsgi.py"), "flask db upgrade")
-
-    def test_a_newer_schema_needs_a_newer_version(self, start, migrated, tmp_path):
-        self.stamp("9999")
-        message = "The database has schema 9999, which this version does not know: a newer version"
-        self.assert_stopped(start("wsgi.py"), message, "Install that version.")
-        for command in ("export", "import"):
-            result = start("-m", "flask", command, str(tmp_path / "archive"))
-            assert (result.returncode, result.stdout) == (1, "")
-            assert result.stderr.startswith(f"Error: {message}")
-
-    def test_the_service_waits_a_minute_for_postgres(self, monkeypatch, caplog):
-        pauses = []
-        monkeypatch.setattr(migrations, "sleep", pauses.append)
-        monkeypatch.setattr(migrations, "monotonic", lambda: sum(pauses))
-        with pytest.raises(StartError) as error:
-            create_app({"DATABASE_URL": f"{UNREACHABLE}?password=hidden"})
-        assert error.value.exit_status == 1  # systemd retries
-        assert "Check POSTING_DATABASE_URL and that the database is running." in str(error.value)
-        assert pauses == [1] * 60
-        lines = [record.getMessage() for record in caplog.records]
-        assert len(lines) == 60
-        for line in (*lines, str(error.value)):
-            assert "The database postgresql://postgres@127.0.0.1:9/nothing cannot be used" in line
-            assert "hidden" not in line
-
-    @pytest.mark.skipif(not POSTGRES, reason="asks a Postgres server")
-    @pytest.mark.parametrize("unknown", [{"username": "nobody_here"}, {"database": "no_such_one"}])
-    def test_an_unknown_role_or_database_is_an_error(self, start, unknown):
-        url = sa.make_url(POSTGRES).set(**unknown).render_as_string(hide_password=False)
-        result = start("wsgi.py", POSTING_DATABASE_URL=url)
-        self.assert_stopped(result, *unknown.values(), "Check the user, the password and the name")
-
-    @pytest.fixture
-    def failing_start(self, monkeypatch):
-        """Return a function that starts the service while connections fail with an error.
-
-        It returns the status with which the service ends, and how long it waited before.
-        """
-        pauses = []
-        monkeypatch.setattr(migrations, "sleep", pauses.append)
-        monkeypatch.setattr(migrations, "monotonic", lambda: sum(pauses))
-
-        def failing_start(error, url=UNREACHABLE):
-            monkeypatch.setattr(psycopg, "connect", Mock(side_effect=error))
-            with pytest.raises(StartError) as raised:
-                create_app({"DATABASE_URL": url})
-            assert str(error) in str(raised.value)
-            return raised.value.exit_status, sum(pauses)
-
-        return failing_start
-
-    @pytest.mark.parametrize(
-        "message",
-        [
-            'role "me" does not exist',
-            'role "me" is not permitted to log in',
-            'database "posting" does not exist',
-            'permission denied for database "posting"',
-            'password authentication failed for user "me"',
-            'Peer authentication failed for user "me"',
-            'no pg_hba.conf entry for host "10.0.0.1", user "me", database "x", no encryption',
-            'pg_hba.conf rejects connection for host "10.0.0.1", user "me", database "x"',
-            "no such database: posting",  # the messages of PgBouncer
-            "password authentication failed",
-        ],
-    )
-    def test_a_server_that_refuses_the_user_is_an_error(self, failing_start, message):
-        error = f'connection to server at "10.0.0.2", port 5432 failed: FATAL:  {message}'
-        assert failing_start(psycopg.OperationalError(error)) == (3, 0)
-
-    def test_a_server_that_asks_for_a_password_is_an_error(self, failing_start):
-        connection = Mock(spec=["needs_password"], needs_password=True)
-        error = psycopg.OperationalError("connection failed: no password", pgconn=connection)
-        assert failing_start(error) == (3, 0)
-
-    @pytest.mark.parametrize(
-        "error", [psycopg.errors.InvalidPassword("x"), psycopg.errors.InvalidCatalogName("x")]
-    )
-    def test_a_refusal_with_its_code_is_an_error_in_every_language(self, failing_start, error):
-        assert failing_start(error) == (3, 0)
-
-    @pytest.mark.parametrize(
-        "error",
-        [
-            psycopg.OperationalError(f"connection failed: FATAL:  {message}")
-            for message in (
-                "the database system is starting up",
-                "the database system is shutting down",
-                "sorry, too many clients already",
-                'too many connections for role "does not exist"',
-                "remaining connection slots are reserved for superusers",
-                'LDAP authentication failed for user "me"',  # whose server may be down
-            )
-        ]
-        + [
-            psycopg.OperationalError("connection failed: Connection refused"),
-            psycopg.errors.CannotConnectNow("x"),
-            psycopg.errors.TooManyConnections("x"),
-        ],
-        ids=str,
-    )
-    def test_other_failures_of_postgres_are_waited_for(self, failing_start, error):
-        assert failing_start(error) == (1, 60)
-
-    @pytest.mark.parametrize("hosts", ["a,b/x", "/x?host=a&host=b", "/x?host=a,b"])
-    def test_another_server_of_several_may_accept_the_user(self, failing_start, hosts):
-        """A standby may refuse everyone while the server that is written to is down."""
-        error = psycopg.OperationalError("FATAL:  no pg_hba.conf entry for host")
-        assert failing_start(error, f"postgresql://{hosts}") == (1, 60)
-
-    def test_the_service_starts_as_soon_as_postgres_does(self, monkeypatch, caplog):
-        failures = [DatabaseUnavailableError("It is starting up.")] * 2
-        monkeypatch.setattr(migrations, "sleep", lambda _: None)
-        monkeypatch.setattr(
-            migrations, "ensure_current", Mock(side_effect=[*failures, None, AssertionError])
-        )
-        create_app({"DATABASE_URL": UNREACHABLE})
-        assert [record.getMessage() for record in caplog.records] == [
-            "Waiting for the database. It is starting up."
-        ] * 2
-
-    def test_an_upgrade_of_an_unreachable_database_is_an_error(self, start):
-        result = start("-m", "flask", "db", "upgrade", POSTING_DATABASE_URL=UNREACHABLE)
-        assert result.returncode == 1
-        [line] = result.stderr.splitlines()
-        assert line.startswith("Error: The database postgresql://postgres@127.0.0.1:9/nothing ")
-
-    def test_a_file_that_is_not_a_database_is_an_error(self, start, tmp_path):
-        file = tmp_path / "file"
-        file.write_text("This is no database, whatever the settings say. " * 99)
-        result = start("wsgi.py", POSTING_DATABASE_URL=f"sqlite:///{file}")
-        self.assert_stopped(result, "not a database", f"{file} is damaged", "flask restore")
-
-    @pytest.mark.skipif(bool(POSTGRES), reason="damages the file")
-    def test_a_damaged_schema_is_an_error(self, start, fresh_url):
-        file = Path(fresh_url.removeprefix("sqlite:///"))
-        garble_schema(file)
-        result = start("wsgi.py", POSTING_DATABASE_URL=fresh_url)
-        self.assert_stopped(result, f"{file} is damaged", "malformed database schema")
-
-    def test_a_folder_instead_of_a_file_is_an_error(self, start, tmp_path):
-        result = start("wsgi.py", POSTING_DATABASE_URL=f"sqlite:///{tmp_path}")
-        self.assert_stopped(result, f"{tmp_path} is a folder. Set POSTING_DATABASE_URL to a file")
-
-    @pytest.mark.skipif(bool(POSTGRES), reason="Postgres has no such file")
-    def test_a_mistake_in_a_migration_is_not_a_problem_of_the_file(self, migrated):
-        with (
-            pytest.raises(sa.exc.OperationalError, match="no such table"),
-            schema_change(db.engine) as connection,
-        ):
-            connection.exec_driver_sql("DELETE FROM missing")
-
-    def test_a_missing_folder_is_an_error(self, start, tmp_path):
-        folder = tmp_path / "nowhere"
-        url = f"sqlite:///{folder}/posting.db"
-        message = f"There is no folder {folder} for the database."
-        self.assert_stopped(
-            start("wsgi.py", POSTING_DATABASE_URL=url), message, "POSTING_DATABASE_URL"
-        )
-        upgrade = start("-m", "flask", "db", "upgrade", POSTING_DATABASE_URL=url)
-        assert (upgrade.returncode, upgrade.stderr.count("\n")) == (1, 1)
-        assert upgrade.stderr.startswith(f"Error: {message}")
-
-    def test_an_invalid_gunicorn_setting_is_an_error(self, start):
-        result = start("deploy/serve.py", MAX_REQUESTS="many")
-        self.assert_stopped(result, "MAX_REQUESTS must be a whole number", "'many'")
-
-    def test_an_invalid_setting_is_an_error(self, start):
-        result = start("wsgi.py", POSTING_PROXY_HOPS="many")
-        self.assert_stopped(result, "POSTING_PROXY_HOPS", "'many'")
-
-    def test_gunicorn_does_not_retry(self, start):
-        result = start("deploy/serve.py", POSTING_PASSWORD_MIN="3", PORT="0")
-        assert result.returncode != 0
-        assert "posting: POSTING_PASSWORD_MIN must be" in result.stderr
-        assert "Traceback" not in result.stderr
+@pytest.mark.skipif(bool(POSTGRES), reason="Postgres has no such file")
+def test_a_mistake_in_a_migration_is_not_a_problem_of_the_file(migrated):
+    with (
+        pytest.raises(sa.exc.OperationalError, match="no such table"),
+        schema_change(db.engine) as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM missing")

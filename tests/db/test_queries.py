@@ -19,8 +19,8 @@ def queries(statements):
     return [sql for sql in statements if not sql.startswith(("BEGIN", "PRAGMA"))]
 
 
-@pytest.fixture(autouse=True)
-def _many_rows(app, alice):
+@pytest.fixture
+def many_rows(app, alice):
     """Insert enough rows for the planner to use indexes."""
     with app.app_context():
         authors = [alice.user["id"], *(new_id() for _ in range(99))]
@@ -69,7 +69,7 @@ def _many_rows(app, alice):
 
 
 @pytest.fixture
-def plan(statements):
+def plan(statements, many_rows):
     """Return the query plans of a request, as text."""
 
     def plan(client, url, method="GET"):
@@ -160,6 +160,7 @@ def test_posts_are_listed_by_index(plan, anonymous, alice):
         assert not re.search(r"SCAN posts(?! USING INDEX)", text), text
 
 
+@pytest.mark.usefixtures("many_rows")
 def test_lists_select_no_content(anonymous, alice, statements):
     for url in lists(anonymous, alice):
         statements.clear()

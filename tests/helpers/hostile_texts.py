@@ -1,10 +1,9 @@
 """Texts of allowed length that cost much time or memory, or that made something fail.
 
-`STANDING` has each text that was ever expensive. `family` generates texts from an atom of Markdown
-or Unicode.
+`STANDING` has each text that was ever expensive. `SHAPES` make texts of two atoms of Markdown or
+Unicode.
 """
 
-from collections.abc import Iterator
 from itertools import product
 
 LIMIT = 100_000  # characters of a post
@@ -173,10 +172,16 @@ def fill(unit: str, length: int = LIMIT) -> str:
     return (unit * (length // len(unit) + 1))[:length]
 
 
-def family(atom: str) -> Iterator[str]:
-    """Yield texts that repeat an atom alone, together with each other atom, and before it."""
-    yield fill(atom)
-    for other in ATOMS:
-        if other != atom:
-            yield fill(atom + other)
-            yield fill(atom, LIMIT // 2) + fill(other, LIMIT // 2)
+def alone(atom: str, _other: str) -> str:
+    return fill(atom)
+
+
+def alternating(atom: str, other: str) -> str:
+    return fill(atom + other)
+
+
+def one_before_the_other(atom: str, other: str) -> str:
+    return fill(atom, LIMIT // 2) + fill(other, LIMIT // 2)
+
+
+SHAPES = [alone, alternating, one_before_the_other]

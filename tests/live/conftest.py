@@ -63,9 +63,9 @@ def free_port() -> int:
                 return port
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared_url(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of a database for the tests of a module that do not need one of their own."""
+    """URL of a database for the tests that do not need one of their own."""
     with new_database(tmp_path_factory.mktemp("shared"), template_url) as url:
         yield url
 
@@ -116,9 +116,9 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
         yield serve
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared_server(shared_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with two workers for the tests of a module that do not need one of their own."""
+    """A server with two workers for the tests that do not need one of their own."""
     with running_servers(shared_url, tmp_path_factory.mktemp("server")) as serve:
         yield serve(WEB_CONCURRENCY="2")
 
@@ -213,7 +213,7 @@ def stays_consistent(database: sa.Connection) -> Iterator[None]:
         assert database.exec_driver_sql("PRAGMA integrity_check").scalars().all() == ["ok"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """The Chromium of the system; its package without windows needs a third of the CPU time."""
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")

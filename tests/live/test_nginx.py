@@ -12,6 +12,7 @@ import pytest
 import requests
 
 from posting.web.errors import problem_codes
+from tests.conftest import new_database
 from tests.helpers import pictures
 from tests.live.clients import sign_in
 from tests.live.conftest import running_sites
@@ -24,10 +25,11 @@ def site(start_site):
     return start_site(WEB_CONCURRENCY="2", POSTING_METRICS="on")
 
 
-@pytest.fixture(scope="module")
-def shared_site(shared_url, tmp_path_factory):
+@pytest.fixture(scope="session")
+def shared_site(template_url, tmp_path_factory):
     """A site for the tests that write nothing. No post is ever on it."""
-    with running_sites(shared_url, tmp_path_factory.mktemp("site")) as start:
+    folder = tmp_path_factory.mktemp("site")
+    with new_database(folder, template_url) as url, running_sites(url, folder) as start:
         yield start(WEB_CONCURRENCY="2", POSTING_METRICS="on")
 
 

@@ -1,6 +1,7 @@
 """The pytest plugin, in test suites that run in their own pytest process and folder."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -356,3 +357,8 @@ def test_requesting_the_server_too_late_fails(run):
     """
     result = run(suite, failed=1)
     result.stdout.fnmatch_lines("*Request it as an argument*")
+
+
+def test_the_example_of_the_readme_works(run):
+    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    run(example, passed=4)
