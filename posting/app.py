@@ -13,12 +13,12 @@ from posting.accounts.views.tokens import tokens
 from posting.accounts.views.users import users
 from posting.comments import threads
 from posting.comments.views import comments
-from posting.db import engine, migrations, session
+from posting.db import engine, migrations, transactions
 from posting.images.views import images, list_images_of_posts
 from posting.pages.feeds import feeds
 from posting.pages.views import pages
 from posting.posts import search, store
-from posting.posts.views import IMAGES as IMAGES_OF_POSTS
+from posting.posts import views as post_views
 from posting.posts.views import posts
 from posting.web import access_log, csrf, errors, etags, headers
 from posting.web.endpoint import IdConverter
@@ -29,7 +29,7 @@ BLUEPRINTS = (posts, comments, images, users, auth, tokens, system)
 BEFORE_REQUEST = (
     access_log.start_timer,  # first, to measure all of the request
     headers.assign_request_id,  # before anything that can fail, since errors name the id
-    session.end_transaction,  # of an earlier request, when a test keeps its app context
+    transactions.end_transaction,  # of an earlier request, when a test keeps its app context
     proxy.refuse_other_hosts,  # before checks that compare the request with its host
     csrf.refuse_cross_site_writes,
 )
@@ -81,6 +81,7 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     config.load(app, overrides)
     logs.init_app(app)
     engine.init_app(app)
+    transactions.init_app(app)
     headers.init_app(app)
     errors.init_app(app)
     current_user.init_app(app)
@@ -96,7 +97,7 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     proxy.init_app(app)  # around the cache, whose keys contain the client's host and scheme
     body_drain.init_app(app)  # around all others, since it must see every response
 
-    app.extensions[IMAGES_OF_POSTS] = list_images_of_posts
+    post_views.init_app(app, list_images_of_posts)
     deletion.init_app(app, [threads.CONTENT, store.CONTENT])  # in the order of their locks
     migrations.init_app(
         app,

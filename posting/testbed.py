@@ -18,14 +18,14 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from posting.accounts.models import MODERATOR, User
 from posting.accounts.passwords import hash_password
-from posting.accounts.queries import find_account
+from posting.accounts.queries import find_account, insert_user
 from posting.accounts.schemas import SignUp
 from posting.app import create_app
 from posting.config import CHEAP_PASSWORD_HASH, SETTINGS, StartError
 from posting.db.base import db
 from posting.db.engine import is_in_memory, url_without_password
 from posting.db.migrations import ensure_current
-from posting.db.session import end_transaction, lift_time_limits
+from posting.db.transactions import commit, end_transaction, execute, lift_time_limits
 from posting.posts import search
 
 # Every setting, so that environment variables have no effect.
@@ -146,16 +146,16 @@ def sign_in(app: Flask, username: str, *, role: str | None = None, **profile: An
     if has_app_context():
         end_transaction()  # the test's own, which may lock what is written here
     with app.app_context():
-        user = find_account(username)
-        if user is None:
+        if find_account(username) is None:
             try:
                 fields = SignUp(exclude=["password"]).load({"username": username} | profile)
             except ValidationError as error:
                 raise ValueError(f"The account is not valid: {error}") from None
-            user = User(password_hash=hash_password(PASSWORD), **fields)
-            db.session.add(user)
-        user.role = role or user.role
-        db.session.commit()
+            insert_user(password_hash=hash_password(PASSWORD), **fields)
+        if role:
+            named = sa.func.lower(User.username) == username.lower()
+            execute(sa.update(User).where(named).values(role=role))
+        commit()
     client = cast(Client, app.test_client())
     signed_in = client.post("/signin", json={"username": username, "password": PASSWORD})
     if signed_in.status_code != 200:

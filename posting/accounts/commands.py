@@ -1,17 +1,20 @@
 """`flask users` and `flask moderation`: manage accounts, and review the moderation log."""
 
 import sys
+from datetime import datetime
 
 import click
+import sqlalchemy as sa
 from flask.cli import AppGroup
 
 from posting.accounts import acts, passwords, tokens
-from posting.accounts.models import User
+from posting.accounts.models import MODERATOR, User
 from posting.accounts.queries import find_account, list_acts
 from posting.accounts.schemas import SignUp
 from posting.cli import examples
-from posting.db.base import db
+from posting.db.editing import edit
 from posting.db.migrations import require_current
+from posting.db.transactions import Row, commit, execute
 from posting.db.types import now, to_rfc3339
 
 
@@ -43,10 +46,10 @@ def demote(name: str) -> None:
 def suspend(name: str) -> None:
     """End all sessions and tokens of NAME, and prevent new sign-ins."""
     user = _get_user(name)
-    user.suspended_at = now()
-    tokens.revoke_access(user)
-    acts.record_by_operator("suspended", user)
-    db.session.commit()
+    _set_suspended_at(user, now())
+    tokens.revoke_access(user.id)
+    acts.record_by_operator("suspended", user.id)
+    commit()
     click.echo(f"{user.username} is suspended and signed out everywhere.")
 
 
@@ -56,9 +59,9 @@ def suspend(name: str) -> None:
 def restore(name: str) -> None:
     """Allow a suspended NAME to sign in again."""
     user = _get_user(name)
-    user.suspended_at = None
-    acts.record_by_operator("restored", user)
-    db.session.commit()
+    _set_suspended_at(user, None)
+    acts.record_by_operator("restored", user.id)
+    commit()
     click.echo(f"{user.username} may sign in again.")
 
 
@@ -73,15 +76,14 @@ def reset_password(name: str) -> None:
     The command prompts for the password, or reads the first line of standard input.
     """
     user = _get_user(name)
-    db.session.commit()  # release the write lock while the operator types
     password = _read_password()
     errors = SignUp().validate({"username": user.username, "password": password})
     if details := errors.get("password"):
         raise click.ClickException("The password is not accepted. " + " ".join(details))
-    user.password_hash = passwords.hash_password(password)
-    tokens.revoke_access(user)
-    acts.record_by_operator("password reset", user)
-    db.session.commit()
+    passwords.store_password_hash(user.id, passwords.hash_password(password))
+    tokens.revoke_access(user.id)
+    acts.record_by_operator("password reset", user.id)
+    commit()
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
 
 
@@ -91,7 +93,7 @@ def _read_password() -> str:
     return str(click.prompt("New password", hide_input=True, confirmation_prompt=True))
 
 
-def _get_user(name: str) -> User:
+def _get_user(name: str) -> Row:
     require_current()
     user = find_account(name)
     if user is None:
@@ -99,11 +101,15 @@ def _get_user(name: str) -> User:
     return user
 
 
+def _set_suspended_at(user: Row, time: datetime | None) -> None:
+    execute(sa.update(User).where(User.id == user.id).values(suspended_at=time))
+
+
 def _set_role(name: str, role: str) -> None:
     user = _get_user(name)
-    user.edit({"role": role})
-    acts.record_by_operator("promoted" if user.is_moderator else "demoted", user)
-    db.session.commit()
+    edit(User, user, {"role": role})
+    acts.record_by_operator("promoted" if role == MODERATOR else "demoted", user.id)
+    commit()
     click.echo(f"{user.username} is a {role} now.")
 
 
@@ -122,7 +128,9 @@ def print_moderation_log(limit: int) -> None:
     Users appear with their current name, or with their id if the account is deleted.
     """
     require_current()
-    for act, moderator, user in list_acts(limit):
+    for act in list_acts(limit):
         former = f"{act.moderator} ({act.moderator_id})" if act.moderator_id else act.moderator
-        target = act.describe_target(user or act.user_id)
-        click.echo(f"{to_rfc3339(act.created_at)} {moderator or former} {act.action} {target}")
+        user = act.user_name or act.user_id
+        target = acts.describe_target(act.target_kind, act.target_id, user)
+        moderator = act.moderator_name or former
+        click.echo(f"{to_rfc3339(act.created_at)} {moderator} {act.action} {target}")

@@ -9,11 +9,10 @@ from flask import Flask, Request, Response, g, request
 from flask.sessions import SessionInterface, SessionMixin
 from werkzeug.exceptions import NotFound
 
-from posting.accounts import schemas, sessions, tokens
+from posting.accounts import queries, schemas, sessions, tokens
 from posting.accounts.models import MODERATOR, Session, Token, User
 from posting.config import is_https
-from posting.db.base import db
-from posting.db.session import begin, execute
+from posting.db.transactions import Row, execute, rollback
 from posting.web.endpoint import SAFE_METHODS, Access
 from posting.web.errors import NotSignedIn, respond
 
@@ -150,11 +149,9 @@ def _refuse_to_load(_request: Request) -> None:
     raise RuntimeError(f"{request.endpoint} requires no user, but reads the current user")
 
 
-def get_own_account() -> User:
-    """Return the current user's account, outside of a transaction. Raise 401 if it is gone."""
-    begin(writes=False)
-    user = db.session.get(User, current_user.id)
-    db.session.commit()
+def get_own_account() -> Row:
+    """Return the current user's account. Raise 401 if it is gone."""
+    user = queries.get_account(current_user.id)
     if user is None:
         raise _not_signed_in()
     return user
@@ -205,10 +202,9 @@ def _respond_to_broken_reference(error: sa.exc.IntegrityError) -> Response:
     """Respond to a broken foreign key: a row that the request refers to was deleted meanwhile."""
     if "foreign key" not in str(error.orig).lower():
         raise error
-    db.session.rollback()
-    account = db.session.get(User, current_user.id, populate_existing=True)
+    rollback()
     return respond(
         NotFound("The request refers to something that no longer exists.")
-        if account
+        if queries.user_exists(current_user.id)
         else _not_signed_in()
     )

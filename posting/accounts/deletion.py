@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from flask import Flask, current_app
 
 from posting.accounts.models import User
-from posting.db.base import db
+from posting.db.transactions import begin, commit, execute
 
 EXTENSION = "posting.accounts.deletion"
 PAUSE = 0.1  # seconds between two steps, in which others can take SQLite's write lock
@@ -36,17 +36,21 @@ def init_app(app: Flask, contents: Sequence[Content]) -> None:
 def clear_account(user_id: str, *, with_content: bool) -> None:
     """Delete what a user has written, or remove its author, in several transactions.
 
-    In a single transaction, very much content would block other writers for too long.
+    In a single transaction, very much content would block other writers for too long. The first of
+    them has begun, and the last one is open afterwards.
     """
     for content in current_app.extensions[EXTENSION]:
-        while content.clear_step(user_id, with_content):
-            db.session.commit()
-            sleep(PAUSE)
-        db.session.commit()
+        has_more = True
+        while has_more:
+            has_more = content.clear_step(user_id, with_content)
+            commit()
+            if has_more:
+                sleep(PAUSE)
+            begin(alone=True)
 
 
-def delete_account(user: User, *, with_content: bool) -> None:
+def delete_account(user_id: str, *, with_content: bool) -> None:
     """Delete a locked account, its sessions, and what `clear_account` has left."""
     for content in current_app.extensions[EXTENSION]:
-        content.clear_rest(user.id, with_content)
-    db.session.execute(sa.delete(User).where(User.id == user.id))
+        content.clear_rest(user_id, with_content)
+    execute(sa.delete(User).where(User.id == user_id))

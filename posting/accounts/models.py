@@ -1,7 +1,6 @@
-"""Tables with their constraints, and who may change a row."""
+"""The tables of accounts, with their constraints."""
 
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, String, func
 from sqlalchemy.ext.hybrid import hybrid_property
@@ -15,16 +14,6 @@ SESSION_LIFETIME = timedelta(days=90)
 SESSIONS_PER_USER = 50
 TOKENS_PER_USER = 50
 MODERATOR = "moderator"
-
-
-class Actor(Protocol):
-    """A user who wants to change something."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def is_moderator(self) -> bool: ...
 
 
 class User(EditedAt):
@@ -48,10 +37,6 @@ class User(EditedAt):
         CheckConstraint("length(bio) <= 500", name="bio_length"),
         CheckConstraint("role IN ('member', 'moderator')", name="role"),
     )
-
-    @property
-    def is_moderator(self) -> bool:
-        return self.role == MODERATOR
 
     @hybrid_property
     def is_active(self) -> bool:
@@ -123,9 +108,3 @@ class Act(Base):
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
 
     __table_args__ = (CheckConstraint("length(reason) <= 500", name="reason_length"),)
-
-    def describe_target(self, user: str | None) -> str:
-        """Return the target in words. `user` is the name or the ID of the user of `user_id`."""
-        if self.target_kind == "user":
-            return f"user {user}"
-        return f"{self.target_kind} {self.target_id}" + (f" of {user}" if user else "")

@@ -6,7 +6,6 @@ random token, the database its SHA-256, and deleting the row ends the session ev
 
 import hashlib
 import secrets
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -16,13 +15,13 @@ from flask import Response, current_app, request
 from posting.accounts import schemas
 from posting.accounts.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
 from posting.accounts.queries import NoSuchSession
-from posting.db.base import db
+from posting.db.access import database_access
 from posting.db.purge import purge_expired
-from posting.db.session import fetch_all, fetch_one
+from posting.db.transactions import commit, execute, fetch_all, fetch_one, rollback
 from posting.db.types import now
 from posting.web.idempotency import IdempotencyKey
 from posting.web.limits import RateWindow
-from posting.web.rows import select
+from posting.web.rows import select, to_item, to_items
 
 # last_seen_at is written at most this often, so that most reads write nothing.
 LAST_SEEN_PRECISION = SESSION_IDLE / 720
@@ -44,6 +43,30 @@ _OF_USER = (
     .order_by(Session.created_at.desc(), Session.id)
 )
 _ONE_OF_USER = _OF_USER.where(Session.id == sa.bindparam("id"))
+_INSERT = sa.insert(Session)
+_DELETE_BY_TOKEN = (
+    sa.delete(Session)
+    .where(Session.token_hash == sa.bindparam("token_hash"))
+    .returning(Session.user_id)
+)
+
+
+def _delete_surplus() -> sa.Delete:
+    """Return the DELETE of a user's sessions beyond the newest fifty.
+
+    Sessions from the future come last: the clock was set back after they began. Skip locked rows: a
+    concurrent sign-in deletes them, and may wait for one deleted here.
+    """
+    is_later = Session.created_at > sa.bindparam("time", type_=Session.created_at.type)
+    own = sa.select(Session.id).where(Session.user_id == sa.bindparam("user_id"))
+    surplus = own.order_by(is_later, Session.created_at.desc(), Session.id)
+    surplus = surplus.offset(SESSIONS_PER_USER)
+    unlocked = sa.select(Session.id).where(Session.id.in_(surplus))
+    unlocked = unlocked.with_for_update(skip_locked=True)
+    return sa.delete(Session).where(Session.id.in_(unlocked))
+
+
+_DELETE_SURPLUS = _delete_surplus()
 
 
 def find_current_session() -> sa.Row[Any] | None:
@@ -62,17 +85,20 @@ def touch(update: sa.Update) -> None:
 
     Purge stored responses and rate-limit windows, too: about once an hour for each active member.
     """
-    writing = db.engine.execution_options(writes=True)
-    with suppress(sa.exc.OperationalError), writing.begin() as connection:
-        connection.execute(update)
-        purge_expired(IdempotencyKey, connection)
-        purge_expired(RateWindow, connection)
+    with database_access(writes=True):
+        try:
+            execute(update)
+            purge_expired(IdempotencyKey)
+            purge_expired(RateWindow)
+            commit()
+        except sa.exc.OperationalError:
+            rollback()
 
 
 def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:
     """Return a user's sessions as they are sent, newest first."""
     rows = fetch_all(_OF_USER, user_id=user_id, **_oldest_valid(now()))
-    return [row._asdict() | {"current": row.id == current_id} for row in rows]
+    return [session | {"current": session["id"] == current_id} for session in to_items(rows)]
 
 
 def get_session(user_id: str, id: str, *, current_id: str | None) -> dict[str, Any]:
@@ -80,27 +106,19 @@ def get_session(user_id: str, id: str, *, current_id: str | None) -> dict[str, A
     row = fetch_one(_ONE_OF_USER, user_id=user_id, id=id, **_oldest_valid(now()))
     if row is None:
         raise NoSuchSession
-    return row._asdict() | {"current": id == current_id}
+    return to_item(row) | {"current": id == current_id}
 
 
-def open_session(user: User) -> str:
-    """Replace the request's session by a new one for `user`, and return its token.
+def open_session(user_id: str) -> str:
+    """Replace the request's session by a new one for a user, and return its token.
 
     All but the user's newest fifty sessions end. Expired sessions are purged.
     """
     end_current_session()
     token = secrets.token_urlsafe(32)
-    session = Session(user_id=user.id, token_hash=hash_token(token), user_agent=_user_agent())
-    db.session.add(session)
-    db.session.flush()
-    # Sessions from the future come last: the clock was set back after they began.
-    newest_first = Session.created_at > session.created_at, Session.created_at.desc(), Session.id
-    own = sa.select(Session.id).where(Session.user_id == user.id)
-    surplus = own.order_by(*newest_first).offset(SESSIONS_PER_USER)
-    # Skip locked rows: a concurrent sign-in deletes them, and may wait for one deleted here.
-    unlocked = sa.select(Session.id).where(Session.id.in_(surplus))
-    unlocked = unlocked.with_for_update(skip_locked=True)
-    db.session.execute(sa.delete(Session).where(Session.id.in_(unlocked)))
+    values = {"token_hash": hash_token(token), "user_agent": _user_agent(), "created_at": now()}
+    execute(_INSERT, user_id=user_id, last_seen_at=values["created_at"], **values)
+    execute(_DELETE_SURPLUS, user_id=user_id, time=values["created_at"])
     purge_expired(Session)
     return token
 
@@ -110,22 +128,20 @@ def end_current_session() -> str | None:
     token = _sent_token()
     if not token:
         return None
-    current = sa.delete(Session).where(Session.token_hash == hash_token(token))
-    return db.session.scalar(current.returning(Session.user_id))
+    user_id: str | None = execute(_DELETE_BY_TOKEN, token_hash=hash_token(token)).scalar()
+    return user_id
 
 
-def end_sessions(user: User, *, except_id: str | None = None) -> None:
-    """Delete all sessions of `user`, except the one with this id."""
-    sessions = sa.delete(Session).where(Session.user_id == user.id)
-    if except_id:
-        sessions = sessions.where(Session.id != except_id)
-    db.session.execute(sessions)
+def end_sessions(user_id: str, *, except_id: str | None = None) -> None:
+    """Delete all sessions of a user, except the one with the id `except_id`."""
+    sessions = sa.delete(Session).where(Session.user_id == user_id)
+    execute(sessions.where(Session.id != except_id) if except_id else sessions)
 
 
 def end_session(user_id: str, id: str) -> bool:
     """Delete a session of a user, and return whether there was one."""
     own = sa.delete(Session).where(Session.id == id, Session.user_id == user_id)
-    return bool(db.session.execute(own.returning(Session.id)).all())
+    return bool(execute(own).rowcount)
 
 
 def cookie_header(token: str | None) -> dict[str, str]:

@@ -14,14 +14,13 @@ from posting.accounts import schemas
 from posting.accounts.models import TOKENS_PER_USER, Token, User
 from posting.accounts.queries import NoSuchToken
 from posting.accounts.sessions import LAST_SEEN_PRECISION, end_sessions, hash_token, touch
-from posting.db.base import db
 from posting.db.purge import purge_expired
-from posting.db.session import execute, fetch_all, fetch_one
+from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import now, truncate_to_milliseconds
 from posting.web.errors import InvalidInput, NotSignedIn
 from posting.web.messages import Message
 from posting.web.problems import Coded
-from posting.web.rows import insert, select, to_items
+from posting.web.rows import insert, select, to_item, to_items
 
 PREFIX = "posting_"  # by which scanners for secrets can find tokens
 MAX_LIFETIME = timedelta(days=366)
@@ -87,7 +86,7 @@ def find_token(token: str) -> sa.Row[Any] | None:
 
 def list_tokens(user_id: str) -> list[dict[str, Any]]:
     """Return a user's tokens as they are sent, newest first."""
-    return [row._asdict() for row in fetch_all(_OF_USER, user_id=user_id, time=now())]
+    return to_items(fetch_all(_OF_USER, user_id=user_id, time=now()))
 
 
 def get_token(user_id: str, id: str) -> dict[str, Any]:
@@ -95,7 +94,7 @@ def get_token(user_id: str, id: str) -> dict[str, Any]:
     row = fetch_one(_ONE_OF_USER, user_id=user_id, id=id, time=now())
     if row is None:
         raise NoSuchToken
-    return row._asdict()
+    return to_item(row)
 
 
 def create_token(
@@ -111,7 +110,7 @@ def create_token(
     if not time < expires_at <= latest:
         raise InvalidInput.at("/expires_at", NOT_IN_TIME)
     own = sa.select(sa.func.count()).where(Token.user_id == user_id, Token.expires_at > time)
-    if (db.session.scalar(own) or 0) >= TOKENS_PER_USER:
+    if fetch_value(own) >= TOKENS_PER_USER:
         raise TooManyTokens
     secret = PREFIX + secrets.token_urlsafe(32)
     inserted = execute(
@@ -124,17 +123,16 @@ def create_token(
         expires_at=truncate_to_milliseconds(expires_at),
     )
     purge_expired(Token)
-    [token] = to_items([inserted.one()])
-    return token | {"token": secret}
+    return to_item(inserted.one()) | {"token": secret}
 
 
 def delete_token(user_id: str, id: str) -> bool:
     """Delete a token of a user, and return whether there was one."""
     own = sa.delete(Token).where(Token.id == id, Token.user_id == user_id)
-    return bool(db.session.execute(own.returning(Token.id)).all())
+    return bool(execute(own).rowcount)
 
 
-def revoke_access(user: User, *, except_session: str | None = None) -> None:
-    """End all sessions and tokens of `user`, except the session with this id."""
-    end_sessions(user, except_id=except_session)
-    db.session.execute(sa.delete(Token).where(Token.user_id == user.id))
+def revoke_access(user_id: str, *, except_session: str | None = None) -> None:
+    """End all sessions and tokens of a user, except the session with the id `except_session`."""
+    end_sessions(user_id, except_id=except_session)
+    execute(sa.delete(Token).where(Token.user_id == user_id))

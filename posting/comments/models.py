@@ -1,11 +1,11 @@
-"""The table of comments, and who may change a comment."""
+"""The table of comments."""
 
 from datetime import datetime
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, Text
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
-from posting.accounts.models import Actor, User
+from posting.accounts.models import User
 from posting.db.base import Editable, Identifier
 from posting.db.types import new_id, now, same_as_created_at
 
@@ -33,15 +33,8 @@ class Comment(Editable):
 
     author: Mapped[User | None] = relationship()
 
-    __mapper_args__ = {"version_id_col": version}  # noqa: RUF012 - SQLAlchemy's own form
     __table_args__ = (
         Index(None, post_id, created_at, id),
         Index(None, author_id, created_at, id),
         CheckConstraint("length(content) BETWEEN 1 AND 10000", name="content_length"),
     )
-
-    def is_editable_by(self, user: Actor) -> bool:
-        return self.author_id == user.id
-
-    def is_deletable_by(self, user: Actor) -> bool:
-        return self.is_editable_by(user) or user.is_moderator

@@ -1,14 +1,14 @@
-"""The SELECTs of comments."""
+"""The statements of comments."""
 
 import sqlalchemy as sa
 
 from posting.comments import schemas
 from posting.comments.models import Comment
-from posting.db.session import fetch_one
-from posting.posts.locks import get_after_locking_post
+from posting.db.transactions import Row, fetch_one
+from posting.posts.locks import lock_post_of
 from posting.posts.models import Post
 from posting.web.problems import NoSuch
-from posting.web.rows import Item, insert, select, to_items
+from posting.web.rows import Item, insert, select, to_item
 
 
 class NoSuchComment(NoSuch, thing="comment"):
@@ -28,6 +28,7 @@ COMMENT_COUNT = (
     .where(Comment.post_id == Post.id, Comment.content.is_not(None))
     .scalar_subquery()
 )
+_COLUMNS = sa.select(Comment.__table__).where(Comment.id == sa.bindparam("id"))
 COMMENT = COMMENTS.add_columns(Comment.version).where(Comment.id == sa.bindparam("id"))
 
 
@@ -36,13 +37,16 @@ def get_comment(id: str) -> Item:
     row = fetch_one(COMMENT, id=id)
     if row is None:
         raise NoSuchComment
-    [item] = to_items([row])
-    return item
+    return to_item(row)
 
 
-def get_comment_for_update(id: str) -> Comment:
-    """Lock the post of a comment and return the comment. Raise NoSuchComment, also if deleted."""
-    comment = get_after_locking_post(Comment, id)
-    if comment is None or comment.deleted:
+def get_comment_for_update(id: str) -> Row:
+    """Lock the post of a comment, and return the columns of the comment.
+
+    Raise NoSuchComment, also for a placeholder.
+    """
+    lock_post_of(Comment, id)
+    comment = fetch_one(_COLUMNS, id=id)
+    if comment is None or comment.content is None:
         raise NoSuchComment
     return comment

@@ -9,8 +9,7 @@ from sqlalchemy.orm import aliased
 from posting.accounts.deletion import Content
 from posting.comments.models import Comment
 from posting.comments.queries import LAST_COMMENT_AT
-from posting.db.base import db
-from posting.db.session import execute
+from posting.db.transactions import Row, execute, fetch_all, fetch_one
 from posting.db.types import MILLISECOND, UtcDateTime, now
 from posting.posts.locks import lock_posts
 from posting.posts.models import Post
@@ -27,25 +26,25 @@ _COUNT_COMMENT = (
         last_comment_at=sa.case((Post.last_comment_at > _TIME, Post.last_comment_at), else_=_TIME),
     )
 )
-# Loaded objects are not updated with the rows; nothing reads them afterwards.
-BULK = {"synchronize_session": False}
+_PARENT = sa.select(Comment.post_id, Comment.content, Comment.created_at)
+_PARENT = _PARENT.where(Comment.id == sa.bindparam("id"))
 COMMENTS_PER_STEP = 2000
 
 
-def get_parent(parent_id: str | None, post_id: str) -> Comment | None:
+def get_parent(parent_id: str | None, post_id: str) -> Row | None:
     """Return the comment that a new comment replies to, if any.
 
     Raise 422 unless it is on the same post and not deleted.
     """
     if parent_id is None:
         return None
-    parent = db.session.get(Comment, parent_id)
-    if parent is None or parent.deleted or parent.post_id != post_id:
+    parent = fetch_one(_PARENT, id=parent_id)
+    if parent is None or parent.content is None or parent.post_id != post_id:
         raise InvalidInput.at("/parent_id", NOT_A_PARENT)
     return parent
 
 
-def timestamp_after(parent: Comment | None) -> datetime:
+def timestamp_after(parent: Row | None) -> datetime:
     """Return the `created_at` of a new comment: now, but later than its parent's."""
     return max(now(), parent.created_at + MILLISECOND) if parent else now()
 
@@ -62,7 +61,7 @@ def delete_comments(ids: Collection[str]) -> None:
     if they have no replies left.
     """
     commented = sa.select(Comment.post_id).where(Comment.id.in_(ids)).distinct()
-    posts = db.session.scalars(commented).all()
+    posts = [row.post_id for row in fetch_all(commented)]
     remaining, deleted, parents = _split(ids)
     empty = {
         "content": None,
@@ -77,7 +76,7 @@ def delete_comments(ids: Collection[str]) -> None:
         sa.delete(Comment).where(Comment.id.in_(_bare_placeholders(parents))),
         update_last_comment(posts),
     ):
-        db.session.execute(statement, execution_options=BULK)
+        execute(statement)
 
 
 def _split(ids: Collection[str]) -> tuple[set[str], set[str], set[str]]:
@@ -85,11 +84,11 @@ def _split(ids: Collection[str]) -> tuple[set[str], set[str], set[str]]:
 
     Return also the parents of the latter outside of `ids`.
     """
-    rows = db.session.execute(sa.select(Comment.id, Comment.parent_id).where(Comment.id.in_(ids)))
+    rows = fetch_all(sa.select(Comment.id, Comment.parent_id).where(Comment.id.in_(ids)))
     parents: dict[str, str | None] = {row.id: row.parent_id for row in rows}
     replies = sa.select(Comment.id, Comment.parent_id).where(Comment.parent_id.in_(ids))
     remaining: set[str] = set()
-    for reply in db.session.execute(replies):
+    for reply in fetch_all(replies):
         ancestor: str | None = None if reply.id in parents else reply.parent_id
         while ancestor and ancestor in parents and ancestor not in remaining:
             remaining.add(ancestor)
@@ -144,17 +143,16 @@ def _clear_step(user_id: str, with_content: bool) -> bool:
     """
     own = sa.select(Comment.id, Comment.post_id).where(Comment.author_id == user_id)
     newest_first = own.order_by(Comment.created_at.desc(), Comment.id.desc())
-    rows = db.session.execute(newest_first.limit(COMMENTS_PER_STEP)).all()
+    rows = fetch_all(newest_first.limit(COMMENTS_PER_STEP))
     lock_posts(Post.id.in_({row.post_id for row in rows}))
     still_own = sa.select(Comment.id).where(
         Comment.id.in_([row.id for row in rows]), Comment.author_id == user_id
     )
-    ids = db.session.scalars(still_own).all()
+    ids = [row.id for row in fetch_all(still_own)]
     if with_content:
         delete_comments(ids)
     else:
-        statement = sa.update(Comment).where(Comment.id.in_(ids)).values(author_id=None)
-        db.session.execute(statement, execution_options=BULK)
+        execute(sa.update(Comment).where(Comment.id.in_(ids)).values(author_id=None))
     return len(rows) == COMMENTS_PER_STEP
 
 
@@ -165,7 +163,7 @@ def _clear_rest(user_id: str, with_content: bool) -> None:
     lock_posts(Post.id.in_(written.union(commented)))
     if with_content:
         own = sa.select(Comment.id).where(Comment.author_id == user_id)
-        delete_comments(db.session.scalars(own).all())
+        delete_comments([row.id for row in fetch_all(own)])
 
 
 CONTENT = Content(_clear_step, _clear_rest)

@@ -10,12 +10,13 @@ from posting.accounts.current_user import (
     lock_current_user,
     user_id,
 )
-from posting.accounts.permissions import NotAuthor
+from posting.accounts.permissions import NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.comments import queries, schemas, threads
+from posting.comments.models import Comment
 from posting.comments.queries import NoSuchComment, get_comment_for_update
-from posting.db.base import db
-from posting.db.session import execute
+from posting.db.editing import edit
+from posting.db.transactions import commit, execute
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, post_exists
 from posting.web.endpoint import SHARED, Blueprint, Reply
@@ -23,7 +24,7 @@ from posting.web.etags import etag_header, require_version
 from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
-from posting.web.rows import to_items
+from posting.web.rows import to_item
 from posting.web.urls import external_url
 
 LIMIT = Limit("comments", "LIMIT_COMMENTS", user_id)
@@ -109,7 +110,7 @@ def create_comment(id: str, body: dict[str, Any], once: Once) -> Reply:
     parent = threads.get_parent(body.get("parent_id"), id)
     created_at = threads.timestamp_after(parent)
     values = {"post_id": id, "author_id": current_user.id, "created_at": created_at, **body}
-    [comment] = to_items([execute(queries.INSERT_COMMENT, **values).one()])
+    comment = to_item(execute(queries.INSERT_COMMENT, **values).one())
     comment["author"] = current_user.as_author()
     threads.count_comment(id, created_at)
     headers = etag_header(comment.pop("version"))
@@ -142,13 +143,12 @@ def get_comment(id: str) -> Reply:
 def edit_comment(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     """Edit your own comment."""
     comment = get_comment_for_update(id)
-    if not comment.is_editable_by(current_user):
+    if not is_author(comment.author_id):
         raise CommentEditForbidden
     require_version(if_match, comment.version)
-    comment.edit(body)
-    db.session.flush()
+    edit(Comment, comment, body)
     edited = queries.get_comment(id)
-    db.session.commit()
+    commit()
     return edited, etag_header(edited.pop("version"))
 
 
@@ -165,10 +165,10 @@ def delete_comment(id: str, if_match: str | None) -> Reply:
     A comment with replies is kept for them, without author and content.
     """
     comment = get_comment_for_update(id)
-    if not comment.is_deletable_by(current_user):
+    if not may_delete(comment.author_id):
         raise CommentDeletionForbidden
     require_version(if_match, comment.version)
     acts.record_deletion("comment", id, comment.author_id)
     threads.delete_comments([id])
-    db.session.commit()
+    commit()
     return None

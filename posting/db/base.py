@@ -1,8 +1,7 @@
 """The base classes of models, and the session."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
 import sqlalchemy as sa
 from flask_sqlalchemy import SQLAlchemy
@@ -10,7 +9,7 @@ from sqlalchemy import String, func
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, registry
 
-from posting.db.types import ID_LENGTH, UtcDateTime, now
+from posting.db.types import ID_LENGTH, UtcDateTime
 
 
 class Base(DeclarativeBase):
@@ -48,15 +47,7 @@ class Editable(Base):
 
     __abstract__ = True
 
-    if TYPE_CHECKING:
-        updated_at: Any  # a column or a property
-
-    def edit(self, changes: Mapping[str, Any]) -> None:
-        """Set attributes by name. It is no edit if all of them have their values already."""
-        if any(getattr(self, name) != value for name, value in changes.items()):
-            self.updated_at = now()
-            for name, value in changes.items():
-                setattr(self, name, value)
+    EDIT_TIME: ClassVar = "updated_at"
 
 
 class EditedAt(Editable):
@@ -64,16 +55,14 @@ class EditedAt(Editable):
 
     __abstract__ = True
 
+    EDIT_TIME: ClassVar = "edited_at"
+
     created_at: Mapped[datetime]
     edited_at: Mapped[datetime | None] = mapped_column(sort_order=1)  # after all others
 
     @hybrid_property
     def updated_at(self) -> datetime:
         return self.edited_at or self.created_at
-
-    @updated_at.inplace.setter
-    def _set_updated_at(self, time: datetime) -> None:
-        self.edited_at = time
 
     @updated_at.inplace.expression
     @classmethod

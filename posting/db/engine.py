@@ -1,6 +1,7 @@
 """The database engine: where the database is, and the pool of connections to it."""
 
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from flask import Flask
@@ -10,7 +11,12 @@ from posting.config import StartError
 from posting.db import postgres, sqlite
 from posting.db.base import db
 
-POOL = {"pool_size": 8, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
+POOL: dict[str, Any] = {
+    "pool_size": 8,
+    "max_overflow": 0,
+    "pool_timeout": 5,
+    "hide_parameters": True,
+}
 
 
 def init_app(app: Flask) -> None:
@@ -56,7 +62,9 @@ def _locate(url: sa.URL, folder: str) -> sa.URL:
 def _options(url: sa.URL) -> dict[str, object]:
     if url.get_backend_name() != "sqlite":
         return POOL | {"connect_args": postgres.POSTGRES_CONNECT_ARGS}
-    return {"module": dbapi2} | (POOL if url.database else {})  # memory has one connection
+    if not url.database:
+        return {"module": dbapi2}  # memory has one connection
+    return POOL | {"module": dbapi2, "pool_size": POOL["pool_size"] + 1}  # one writes
 
 
 def create_instance_folder(app: Flask) -> None:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from posting.db.base import db
+from posting.db.transactions import execute
 from posting.db.types import now
 
 MAX_ROWS = 100
@@ -17,7 +17,7 @@ class Expiring(Protocol):
     EXPIRES: tuple[str, timedelta]
 
 
-def purge_expired(model: type[Expiring], connection: sa.Connection | None = None) -> None:
+def purge_expired(model: type[Expiring]) -> None:
     """Delete the oldest hundred expired rows of a table; call this where rows are added to it.
 
     Skip locked rows. Call this last among the statements that lock such rows, so that the delete
@@ -27,5 +27,4 @@ def purge_expired(model: type[Expiring], connection: sa.Connection | None = None
     timestamp, key = getattr(model, name), sa.inspect(model).primary_key
     expired = sa.select(*key).where(timestamp < now() - lifetime).order_by(timestamp)
     oldest = expired.limit(MAX_ROWS).with_for_update(skip_locked=True)
-    delete = sa.delete(model).where(sa.tuple_(*key).in_(oldest))
-    (connection or db.session).execute(delete, execution_options={"synchronize_session": False})
+    execute(sa.delete(model).where(sa.tuple_(*key).in_(oldest)))

@@ -2,9 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
 from contextlib import suppress
-from threading import Lock
 from time import monotonic, sleep
 from typing import Any
 
@@ -35,10 +33,7 @@ WRITE_LOCK_PAUSE = 0.002  # seconds between two tries
 
 STEPS_PER_CHECK = 10_000  # of SQLite's virtual machine: 1 ms, or 70 ms in a search of long texts
 
-# Keys of a connection's `info`.
-DEADLINE = "deadline"  # by the monotonic clock
-TURN = "turn"  # the lock that all connections to a file share
-HAS_TURN = "has_turn"
+DEADLINE = "deadline"  # by the monotonic clock, in a connection's `info`
 
 
 def listen(engine: sa.Engine, *, in_memory: bool) -> None:
@@ -48,14 +43,11 @@ def listen(engine: sa.Engine, *, in_memory: bool) -> None:
     """
     if not in_memory:
         event.listen(engine, "do_connect", _create_private_file)  # before SQLite creates it
-        event.listen(engine, "connect", _share_turn(Lock()))
     event.listen(engine, "connect", _configure)
     event.listen(engine, "connect", _stop_at_deadline)
     event.listen(engine, "checkout", _set_deadline)  # a read outside of transactions has one too
-    event.listen(engine, "begin", _begin)  # takes the turn, and lifts the deadline of a write
+    event.listen(engine, "begin", _begin)  # lifts the deadline of a write
     event.listen(engine, "handle_error", _disconnect_if_read_only)
-    if not in_memory:
-        event.listen(engine, "checkin", _end_turn)  # after the transaction, however it ended
 
 
 def _create_private_file(_dialect: Any, _record: Any, cargs: list[str], cparams: Any) -> None:
@@ -63,15 +55,6 @@ def _create_private_file(_dialect: Any, _record: Any, cargs: list[str], cparams:
     if not cparams.get("uri"):  # which may forbid creating it
         with suppress(OSError):  # SQLite raises an error of its own
             os.close(os.open(cargs[0], os.O_CREAT, 0o600))
-
-
-def _share_turn(turn: Lock) -> Callable[..., None]:
-    """Return a listener that gives all connections of an engine the same lock."""
-
-    def share(_connection: Any, record: Any) -> None:
-        record.info[TURN] = turn
-
-    return share
 
 
 def _configure(connection: Any, _record: Any) -> None:
@@ -117,7 +100,6 @@ def _begin(connection: sa.Connection) -> None:
         return
     connection.info[DEADLINE] = math.inf
     give_up = monotonic() + WRITE_LOCK_SECONDS
-    _take_turn(connection.info)
     # SQLite's own wait pauses for up to 0.1 seconds between tries, so a writer could miss all gaps.
     raw.execute("PRAGMA busy_timeout=0")
     try:
@@ -134,25 +116,7 @@ def _begin(connection: sa.Connection) -> None:
             raw.execute(f"PRAGMA {BUSY_TIMEOUT_PRAGMA}")
 
 
-def _take_turn(info: dict[str, Any]) -> None:
-    """Wait until no other thread of this process writes, so that only one of them polls the lock.
-
-    A turn ends when its connection returns to the pool. Raise OperationalError after 5 seconds.
-    """
-    if (turn := info.get(TURN)) and not info.get(HAS_TURN):
-        if not turn.acquire(timeout=WRITE_LOCK_SECONDS):
-            locked = sqlite.OperationalError("database is locked")
-            locked.sqlite_errorname = "SQLITE_BUSY"
-            raise sa.exc.OperationalError("BEGIN IMMEDIATE", None, locked)
-        info[HAS_TURN] = True
-
-
 def _disconnect_if_read_only(context: sa.engine.ExceptionContext) -> None:
     """Replace connections that opened the file read-only: it may be writable by now."""
     if "readonly database" in str(context.original_exception):
         context.is_disconnect = True
-
-
-def _end_turn(_connection: Any, record: Any) -> None:
-    if record.info.pop(HAS_TURN, False):
-        record.info[TURN].release()

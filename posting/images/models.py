@@ -1,4 +1,4 @@
-"""The tables of images, and who may change an image."""
+"""The tables of images."""
 
 from datetime import datetime
 
@@ -6,7 +6,6 @@ import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
-from posting.accounts.models import Actor
 from posting.db.base import Base, EditedAt, Identifier
 from posting.db.types import new_id, now
 from posting.posts.models import Post
@@ -37,12 +36,6 @@ class Image(EditedAt):
         CheckConstraint("width > 0 AND height > 0 AND size > 0", name="dimensions"),
         CheckConstraint("length(alt) <= 500", name="alt_length"),
     )
-
-    def is_editable_by(self, user: Actor) -> bool:
-        return self.post.is_editable_by(user)
-
-    def is_deletable_by(self, user: Actor) -> bool:
-        return self.post.is_deletable_by(user)
 
 
 # Posts know nothing of images; see https://docs.sqlalchemy.org/en/21/orm/mapped_sql_expr.html

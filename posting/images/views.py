@@ -8,16 +8,10 @@ from flask import Response, current_app
 from werkzeug.exceptions import ServiceUnavailable
 
 from posting.accounts import acts
-from posting.accounts.current_user import (
-    SIGNED_IN,
-    TOKEN_OPTIONAL,
-    current_user,
-    lock_current_user,
-    user_id,
-)
-from posting.accounts.permissions import NotAuthor
-from posting.db.base import db
-from posting.db.session import execute, fetch_one
+from posting.accounts.current_user import SIGNED_IN, TOKEN_OPTIONAL, lock_current_user, user_id
+from posting.accounts.permissions import NotAuthor, is_author, may_delete
+from posting.db.editing import edit
+from posting.db.transactions import Row, commit, execute, fetch_one, fetch_value
 from posting.images import codec, queries, schemas
 from posting.images.models import Image, ImageData
 from posting.images.queries import NoSuchImage, get_image_for_update
@@ -31,7 +25,7 @@ from posting.web.idempotency import Once
 from posting.web.limits import Counts, Limit
 from posting.web.messages import Message
 from posting.web.problems import Coded
-from posting.web.rows import Item, to_item, to_items
+from posting.web.rows import Item, pick, to_item
 from posting.web.urls import with_url
 
 TOO_MANY_IMAGES = Message(
@@ -92,7 +86,7 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
     encoded again, upright and without metadata; animations are kept.
     """
     _lock_post_with_space(id)
-    db.session.commit()  # decoding takes seconds: hold no transaction meanwhile
+    commit()  # decoding takes seconds: hold no transaction meanwhile
     try:
         data = codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
     except codec.ImageError as error:
@@ -109,7 +103,7 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
         size=len(data.data),
         alt=form.get("alt"),
     )
-    [item] = to_items([inserted.one()])
+    item = to_item(inserted.one())
     execute(sa.insert(ImageData), image_id=item["id"], data=data.data)
     image = with_url("images.get_image", item)
     return once.commit(image, {"Location": image["url"]})
@@ -156,12 +150,13 @@ def get_image_metadata(id: str) -> Reply:
 def edit_image(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     """Change the text alternative of an image of your own post."""
     image = get_image_for_update(id)
-    if not image.is_editable_by(current_user):
+    if not is_author(image.author_id):
         raise ImageEditForbidden
     _require_match(if_match, image)
-    image.edit(body)
-    db.session.commit()
-    return _metadata(image)
+    edit(Image, image, body)
+    edited = queries.get_image(id)
+    commit()
+    return with_url("images.get_image", edited)
 
 
 @images.delete(
@@ -174,12 +169,12 @@ def edit_image(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
 def delete_image(id: str, if_match: str | None) -> Reply:
     """Delete an image of your own post, or any image as a moderator."""
     image = get_image_for_update(id)
-    if not image.is_deletable_by(current_user):
+    if not may_delete(image.author_id):
         raise ImageDeletionForbidden
     _require_match(if_match, image)
-    acts.record_deletion("image", id, image.post.author_id)
-    db.session.delete(image)
-    db.session.commit()
+    acts.record_deletion("image", id, image.author_id)
+    execute(sa.delete(Image).where(Image.id == id))
+    commit()
     return None
 
 
@@ -191,20 +186,17 @@ def list_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
     }
 
 
-def _metadata(image: Image) -> dict[str, Any]:
-    return with_url("images.get_image", to_item(schemas.Image, image))
-
-
-def _require_match(if_match: str | None, image: Image) -> None:
+def _require_match(if_match: str | None, image: Row) -> None:
     """Raise 412 unless `If-Match` has the ETag of the metadata, or of the image: its ID."""
-    require_etag(if_match, etag_of(_metadata(image)), image.id)
+    metadata = with_url("images.get_image", pick(schemas.Image, image))
+    require_etag(if_match, etag_of(metadata), image.id)
 
 
 def _lock_post_with_space(id: str) -> None:
     """Lock the current user's post if it can get another image. Raise 401, 403, 404 or 422."""
     lock_current_user()
-    if not get_post_for_update(id).is_editable_by(current_user):
+    if not is_author(get_post_for_update(id).author_id):
         raise ImageUploadForbidden
     count = sa.select(sa.func.count()).where(Image.post_id == id)
-    if db.session.scalar(count) == IMAGES_PER_POST:
+    if fetch_value(count) >= IMAGES_PER_POST:
         raise InvalidInput.at("/file", TOO_MANY_IMAGES)

@@ -14,7 +14,8 @@ from PIL import ImageDraw
 from posting.accounts.models import User
 from posting.accounts.passwords import hash_password
 from posting.comments.models import Comment
-from posting.db.base import Base, db
+from posting.db.base import Base
+from posting.db.transactions import commit, execute, fetch_all
 from posting.db.types import new_id, now, truncate_to_milliseconds
 from posting.images.models import Image, ImageData
 from posting.posts import store
@@ -56,7 +57,7 @@ SKIES = ("skyblue", "lightsalmon", "lightgray")
 
 def add_users(count: int) -> list[Row]:
     """Add `count` users with the same password, and return their rows."""
-    taken = set(db.session.scalars(sa.select(sa.func.lower(User.username))))
+    taken = {row[0] for row in fetch_all(sa.select(sa.func.lower(User.username)))}
     password_hash, joined = hash_password(PASSWORD), now() - timedelta(days=730)
     rows = []
     for _ in range(count):
@@ -75,8 +76,8 @@ def add_users(count: int) -> list[Row]:
                 "created_at": joined,
             }
         )
-    db.session.execute(sa.insert(User), rows)
-    db.session.commit()
+    execute(sa.insert(User), rows)
+    commit()
     return rows
 
 
@@ -115,8 +116,8 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             store.insert_posts(batch[Post])
             for model in (Comment, Image, ImageData):
                 if batch[model]:
-                    db.session.execute(sa.insert(model), batch[model])
-            db.session.commit()
+                    execute(sa.insert(model), batch[model])
+            commit()
             yield len(batch[Post])
             for rows in batch.values():
                 rows.clear()

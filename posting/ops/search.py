@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from posting.comments.queries import COMMENT_COUNT, LAST_COMMENT_AT
 from posting.db.base import db
-from posting.db.session import lift_time_limits
+from posting.db.transactions import lift_time_limits
 from posting.ops.files import command_errors
 from posting.ops.progress import progress
 from posting.posts import search

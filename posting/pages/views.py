@@ -16,7 +16,7 @@ from posting.accounts.current_user import SIGNED_IN, user_id
 from posting.accounts.queries import NoSuchUser, find_user
 from posting.comments.queries import COMMENTS_ON_POST
 from posting.config import ABOUT, CUSTOM_CSS
-from posting.db.base import db
+from posting.db.transactions import commit
 from posting.db.types import ID_LENGTH
 from posting.images.queries import get_images_of_post
 from posting.pages import elements, forms, highlight, markdown, threads
@@ -236,7 +236,7 @@ def show_edit_form(id: str) -> Reply:
 @pages.post("/preview", access=SIGNED_IN, limit=LIMIT, body=PreviewInput(), returns=Preview())
 def preview(body: dict[str, str]) -> Reply:
     """Render Markdown as a page will show it."""
-    db.session.commit()  # the hit of the limit
+    commit()  # the hit of the limit
     return {"html": markdown_renderer()(body["content"])}
 
 

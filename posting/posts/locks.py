@@ -7,18 +7,16 @@ other lock, so that is safe. Comments and images are changed only by the holder 
 lock. On SQLite a writing transaction excludes all others, and `FOR UPDATE` does nothing.
 """
 
-from typing import Any, TypeVar
-
 import sqlalchemy as sa
 
-from posting.db.base import Base, db
-from posting.db.session import execute
+from posting.db.base import Base
+from posting.db.transactions import Row, execute
 from posting.posts.models import Post
 from posting.posts.queries import NoSuchPost
 
-Part = TypeVar("Part", bound=Base)  # a row that belongs to a post
-
 _LOCK_POST = sa.select(Post.id).where(Post.id == sa.bindparam("id")).with_for_update()
+_LOCK_AND_READ_POST = sa.select(Post.__table__).where(Post.id == sa.bindparam("id"))
+_LOCK_AND_READ_POST = _LOCK_AND_READ_POST.with_for_update()
 
 
 def lock_post(id: str) -> None:
@@ -27,9 +25,9 @@ def lock_post(id: str) -> None:
         raise NoSuchPost
 
 
-def get_post_for_update(id: str) -> Post:
-    """Lock a post and return it. Raise NoSuchPost."""
-    post = db.session.get(Post, id, with_for_update=True)
+def get_post_for_update(id: str) -> Row:
+    """Lock a post and return its columns. Raise NoSuchPost."""
+    post = execute(_LOCK_AND_READ_POST, id=id).one_or_none()
     if post is None:
         raise NoSuchPost
     return post
@@ -37,12 +35,11 @@ def get_post_for_update(id: str) -> Post:
 
 def lock_posts(condition: sa.ColumnElement[bool]) -> None:
     """Lock the posts that match a condition."""
-    db.session.execute(sa.select(Post.id).where(condition).order_by(Post.id).with_for_update())
+    execute(sa.select(Post.id).where(condition).order_by(Post.id).with_for_update())
 
 
-def get_after_locking_post(model: type[Part], id: str) -> Part | None:
-    """Lock the post of a row that belongs to a post, and return the row if there is one."""
-    part: Any = model
-    post = sa.select(Post).join(part, part.post_id == Post.id).where(part.id == id)
-    db.session.scalars(post.with_for_update(of=Post)).one_or_none()
-    return db.session.get(model, id, populate_existing=True)
+def lock_post_of(part: type[Base], id: str) -> None:
+    """Lock the post to which a row of another table belongs, such as a comment."""
+    table = part.__table__.columns
+    post = sa.select(Post.id).join(part, table.post_id == Post.id).where(table.id == id)
+    execute(post.with_for_update(of=Post))

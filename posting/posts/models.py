@@ -1,4 +1,4 @@
-"""The table of posts, and who may change a post."""
+"""The table of posts."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -6,7 +6,7 @@ from typing import ClassVar
 from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, func
 from sqlalchemy.orm import Mapped, MappedSQLExpression, column_property, mapped_column, relationship
 
-from posting.accounts.models import Actor, User
+from posting.accounts.models import User
 from posting.db.base import Editable, Identifier
 from posting.db.types import UtcDateTime, new_id, now, same_as_created_at
 
@@ -34,7 +34,6 @@ class Post(Editable):
     author: Mapped[User | None] = relationship()
     has_images: ClassVar[MappedSQLExpression[bool]]  # declared by the feature of images
 
-    __mapper_args__ = {"version_id_col": version}  # noqa: RUF012 - SQLAlchemy's own form
     __table_args__ = (
         Index(None, created_at, id),
         Index(None, author_id, created_at, id),
@@ -49,9 +48,3 @@ class Post(Editable):
         CheckConstraint("length(content) BETWEEN 1 AND 100000", name="content_length"),
         CheckConstraint("comment_count >= 0", name="comment_count"),
     )
-
-    def is_editable_by(self, user: Actor) -> bool:
-        return self.author_id == user.id
-
-    def is_deletable_by(self, user: Actor) -> bool:
-        return self.is_editable_by(user) or user.is_moderator

@@ -1,15 +1,15 @@
-"""The SELECTs of posts."""
+"""The statements that read posts."""
 
 from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from posting.db.session import fetch_one
+from posting.db.transactions import fetch_one
 from posting.posts import schemas
 from posting.posts.models import Post
 from posting.web.problems import NoSuch
-from posting.web.rows import Item, select, to_items
+from posting.web.rows import Item, select, to_item
 
 EXCERPT_LENGTH = 400  # characters of the content
 
@@ -60,8 +60,7 @@ def get_post(id: str) -> Item:
     row = fetch_one(_select_post(), id=id)
     if row is None:
         raise NoSuchPost
-    [item] = to_items([row])
-    return item
+    return to_item(row)
 
 
 def post_exists(id: str) -> bool:

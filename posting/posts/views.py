@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flask import current_app
+from flask import Flask, current_app
 
 from posting.accounts import acts
 from posting.accounts.current_user import SIGNED_IN, TOKEN_OPTIONAL, current_user, user_id
-from posting.accounts.permissions import NotAuthor
+from posting.accounts.permissions import NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
-from posting.db.base import db
+from posting.db.transactions import commit
 from posting.posts import queries, schemas, store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
@@ -28,7 +28,7 @@ ListImages = Callable[[Sequence[str]], Mapping[str, list[Item]]]
 
 LIMIT = Limit("posts", "LIMIT_POSTS", user_id)
 MAX_CONTENT = 2**19  # characters on a page
-IMAGES = "posting.posts.images"  # the extension that lists the images of posts
+EXTENSION = "posting.posts.list_images"
 
 posts = Blueprint("posts", __name__, description="Texts of the community")
 
@@ -55,16 +55,16 @@ def list_posts(query: dict[str, Any]) -> Reply:
     limit, cursor, author = query["limit"], query.get("cursor"), query.get("author")
     expand = query.get("expand", frozenset())
     with_content = "content" in expand
-    posts = queries.select_posts(content=with_content, by_author=author is not None)
+    statement = queries.select_posts(content=with_content, by_author=author is not None)
     longest = MAX_CONTENT if with_content else None
     if words := query.get("q"):
         page = paginate_results(
-            posts, words, limit=limit, cursor=cursor, author=author, max_length=longest
+            statement, words, limit=limit, cursor=cursor, author=author, max_length=longest
         )
     else:
         order = queries.ORDERS[query["sort"]]
         page = paginate(
-            posts,
+            statement,
             limit=limit,
             cursor=cursor,
             name=order.name,
@@ -127,12 +127,12 @@ def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     """Edit your own post."""
     words = split_post(queries.get_post(id) | body)  # before the transaction begins
     post = get_post_for_update(id)
-    if not post.is_editable_by(current_user):
+    if not is_author(post.author_id):
         raise PostEditForbidden
     require_version(if_match, post.version)
     store.edit_post(post, body, words)
     edited = _detail(id)
-    db.session.commit()
+    commit()
     return edited
 
 
@@ -146,18 +146,23 @@ def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
 def delete_post(id: str, if_match: str | None) -> Reply:
     """Delete your own post, or any post as a moderator."""
     post = get_post_for_update(id)
-    if not post.is_deletable_by(current_user):
+    if not may_delete(post.author_id):
         raise PostDeletionForbidden
     require_version(if_match, post.version)
     acts.record_deletion("post", id, post.author_id)
     store.delete_posts(Post.id == id)
-    db.session.commit()
+    commit()
     return None
 
 
+def init_app(app: Flask, list_images: ListImages) -> None:
+    """Keep the function of the feature of images that lists the images of posts."""
+    app.extensions[EXTENSION] = list_images
+
+
 def list_images(ids: Sequence[str]) -> Mapping[str, list[Item]]:
-    """Return the images of posts by the ids of the posts, from the feature that the app names."""
-    of_posts: ListImages = current_app.extensions[IMAGES]
+    """Return the images of posts by the ids of the posts."""
+    of_posts: ListImages = current_app.extensions[EXTENSION]
     return of_posts(ids)
 
 

@@ -26,8 +26,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map
 
 from posting.db.access import database_access
-from posting.db.base import db
-from posting.db.session import is_in_transaction
+from posting.db.transactions import commit, is_in_transaction, rollback
 from posting.db.types import ID_LENGTH, ID_PATTERN
 from posting.web import idempotency, request_body
 from posting.web.errors import (
@@ -106,7 +105,7 @@ class Endpoint:
     body before the transaction begins. With a limit of failures, it is called with `hits`, in which
     it counts an attempt before it knows the result.
 
-    The view commits what it writes by `db.session.commit()`. If it is idempotent, it is called with
+    The view commits what it writes by `commit()`. If it is idempotent, it is called with
     `once`, and ends with `return once.commit(body, headers)`.
 
     Raise TypeError if the view's parameters are not those.
@@ -200,9 +199,9 @@ class Endpoint:
         try:
             return self._call_view(arguments)
         except limit.refunded:
-            db.session.rollback()
+            rollback()
             hits.refund()
-            db.session.commit()
+            commit()
             raise
 
     def _call_view(self, arguments: Mapping[str, Any]) -> Response:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from flask import Response, current_app, g, request
@@ -17,10 +17,10 @@ from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 from werkzeug.exceptions import Conflict, HTTPException
 
-from posting.db.base import Base, Identifier, db
+from posting.db.base import Base, Identifier
 from posting.db.purge import purge_expired
-from posting.db.session import begin
-from posting.db.types import now
+from posting.db.transactions import commit, execute, fetch_one, rollback
+from posting.db.types import UtcDateTime, now
 from posting.web.errors import Errors, InvalidInput, input_error
 from posting.web.messages import Message
 from posting.web.problems import Coded
@@ -46,6 +46,13 @@ class IdempotencyKey(Base):
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
 
 
+_SAME_KEY = sa.and_(
+    IdempotencyKey.user_id == sa.bindparam("user_id"), IdempotencyKey.key == sa.bindparam("key")
+)
+_STORED = sa.select(IdempotencyKey.__table__).where(_SAME_KEY)
+_HAS_EXPIRED = IdempotencyKey.created_at <= sa.bindparam("expiry", type_=UtcDateTime())
+_DELETE_EXPIRED = sa.delete(IdempotencyKey).where(_SAME_KEY, _HAS_EXPIRED)
+
 NAME = "Idempotency-Key"
 REPLAYED = "Idempotent-Replayed"
 RULE = Message("malformed", "Must be 1 to 255 visible ASCII characters.")
@@ -59,10 +66,18 @@ class StillUnderWay(Coded, Conflict):
     description = f"A request with this {NAME} is still under way."
 
 
+class SentKey(NamedTuple):
+    """The key of a request, with a digest of everything else that it sends."""
+
+    user_id: str
+    key: str
+    fingerprint: str
+
+
 class Once:
     """The commit of a request that a client may repeat."""
 
-    def __init__(self, sent: IdempotencyKey | None) -> None:
+    def __init__(self, sent: SentKey | None) -> None:
         self._sent = sent
         self.is_committed = False
 
@@ -72,7 +87,7 @@ class Once:
         """Commit, with the response stored under the key if one was sent. Return the response."""
         if self._sent:
             _store(self._sent, body, headers)
-        db.session.commit()
+        commit()
         self.is_committed = True
         return body, headers
 
@@ -99,7 +114,7 @@ def respond_once(
     if (key := request.headers.get(NAME)) is not None:
         described = [request.endpoint, path, list(inputs.values())]
         fingerprint = _digest(json.dumps(described, sort_keys=True, default=_encode).encode())
-        sent = IdempotencyKey(user_id=g.user_id, key=key, fingerprint=fingerprint)
+        sent = SentKey(g.user_id, key, fingerprint)
         if replay := _replay(sent, status):
             return replay
     once = Once(sent)
@@ -108,7 +123,7 @@ def respond_once(
     except (sa.exc.IntegrityError, HTTPException):
         if sent:
             # A faster request with the same key may have created what this one was refused for.
-            db.session.rollback()
+            rollback()
             if replay := _replay(sent, status):
                 return replay
         raise
@@ -117,15 +132,12 @@ def respond_once(
     return response
 
 
-def _store(sent: IdempotencyKey, body: dict[str, Any], headers: Mapping[str, str]) -> None:
+def _store(sent: SentKey, body: dict[str, Any], headers: Mapping[str, str]) -> None:
     """Store a response under its key within the transaction."""
-    table = IdempotencyKey
-    same_key = sa.and_(table.user_id == sent.user_id, table.key == sent.key)
-    db.session.execute(sa.delete(table).where(same_key, table.created_at <= _expiry()))
-    sent.body, sent.headers = to_json(body).decode(), dict(headers)
-    db.session.add(sent)
+    execute(_DELETE_EXPIRED, user_id=sent.user_id, key=sent.key, expiry=_expiry())
+    response = {"body": to_json(body).decode(), "headers": dict(headers)}
     try:
-        db.session.flush()
+        execute(sa.insert(IdempotencyKey), **sent._asdict(), **response)
     except sa.exc.OperationalError as error:
         if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise
@@ -133,10 +145,8 @@ def _store(sent: IdempotencyKey, body: dict[str, Any], headers: Mapping[str, str
     purge_expired(IdempotencyKey)
 
 
-def _replay(sent: IdempotencyKey, status: int) -> Response | None:
-    begin(writes=False)
-    stored = db.session.get(IdempotencyKey, (sent.user_id, sent.key))
-    db.session.commit()
+def _replay(sent: SentKey, status: int) -> Response | None:
+    stored = fetch_one(_STORED, user_id=sent.user_id, key=sent.key)
     if stored is None or stored.created_at <= _expiry():
         return None
     if stored.fingerprint != sent.fingerprint:

@@ -24,7 +24,7 @@ from werkzeug.exceptions import TooManyRequests
 from posting.config import Rate
 from posting.db.base import Base, db
 from posting.db.purge import purge_expired
-from posting.db.session import execute, fetch_one
+from posting.db.transactions import commit, execute, fetch_one
 from posting.db.types import UtcDateTime, now
 
 
@@ -159,7 +159,7 @@ class Hits:
         """
         if any(window.is_new for window in self._windows):
             purge_expired(RateWindow)
-        db.session.commit()
+        commit()
         after_this_request(self.add_headers)  # also to the response to an error
 
     def refund(self) -> None:

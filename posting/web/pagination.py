@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 import sqlalchemy as sa
 from flask import request
 
-from posting.db.session import fetch_all
+from posting.db.transactions import fetch_all
 from posting.db.types import ID_LENGTH, Position, UtcDateTime, from_milliseconds, to_milliseconds
 from posting.web.errors import InvalidInput, input_error
 from posting.web.messages import Message

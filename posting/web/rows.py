@@ -5,7 +5,6 @@ The output schema of a resource is the only list of its fields. `columns` select
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -14,7 +13,7 @@ from marshmallow import fields
 from sqlalchemy.orm import RelationshipProperty
 
 from posting.db.base import Base
-from posting.db.types import Rfc3339Text, UtcDateTime, to_rfc3339
+from posting.db.types import Rfc3339Text, UtcDateTime
 from posting.web.schemas import Output
 
 Item = dict[str, Any]
@@ -78,15 +77,15 @@ def to_items(rows: Sequence[sa.Row[Any]]) -> list[Item]:
     return items
 
 
-def to_item(schema: type[Output], row: Base) -> Item:
-    """Return an object of a model as `to_items` returns the row of a SELECT."""
-    item = {
-        name: getattr(row, name) for name in schema._declared_fields if hasattr(type(row), name)
-    }
-    for name, value in item.items():
-        if isinstance(value, datetime):
-            item[name] = to_rfc3339(value)
+def to_item(row: sa.Row[Any]) -> Item:
+    """Return a row as `to_items` returns several."""
+    [item] = to_items([row])
     return item
+
+
+def pick(schema: type[Output], row: sa.Row[Any]) -> Item:
+    """Return the fields of a schema, which nests no other, from a row with further columns."""
+    return {name: getattr(row, name) for name in schema._declared_fields if hasattr(row, name)}
 
 
 @cache

@@ -143,13 +143,13 @@ class TestStateOfTheAccount:
     def test_an_account_that_is_suspended_before_its_lock_stays(
         self, app, alice, anonymous, monkeypatch, method
     ):
-        lock_account = users.lock_account
+        lock_account = users.lock_verified_account
 
         def suspend_and_lock(user):
             suspend_everyone(app)
             return lock_account(user)
 
-        monkeypatch.setattr(users, "lock_account", suspend_and_lock)
+        monkeypatch.setattr(users, "lock_verified_account", suspend_and_lock)
         body = {"json": {"bio": "x"}} if method == "PATCH" else {}
         assert_problem(alice.open("/users/me", method=method, **body), 401)
         assert anonymous.get(f"/users/{alice.user['id']}").json == alice.user

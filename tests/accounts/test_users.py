@@ -173,14 +173,14 @@ class TestEdit:
         assert alice.get("/users/me").json == alice.user
 
     def test_an_edit_is_401_if_the_account_is_deleted_meanwhile(self, alice, monkeypatch):
-        elsewhere, lock_account = alice.copy(), users.lock_account
+        elsewhere, lock_account = alice.copy(), users.lock_verified_account
 
         def delete_and_lock(user):
             monkeypatch.undo()
             assert elsewhere.delete(path(alice)).status_code == 204
             return lock_account(user)
 
-        monkeypatch.setattr(users, "lock_account", delete_and_lock)
+        monkeypatch.setattr(users, "lock_verified_account", delete_and_lock)
         assert_problem(alice.patch(path(alice), json={"bio": "x"}), 401)
 
     def test_another_account_cannot_be_edited(self, alice, bob, moderator):
@@ -253,7 +253,7 @@ class TestIfMatch:
         assert alice.get(f"/posts/{post['id']}").json == post
 
     def test_an_edit_between_the_check_and_the_lock_is_412(self, alice, own_path, monkeypatch):
-        elsewhere, lock_account = alice.copy(), users.lock_account
+        elsewhere, lock_account = alice.copy(), users.lock_verified_account
 
         def edit_and_lock(user):
             monkeypatch.undo()
@@ -261,7 +261,7 @@ class TestIfMatch:
             return lock_account(user)
 
         headers = {"If-Match": alice.get(own_path).headers["ETag"]}
-        monkeypatch.setattr(users, "lock_account", edit_and_lock)
+        monkeypatch.setattr(users, "lock_verified_account", edit_and_lock)
         assert_problem(alice.patch(own_path, json={"bio": "x"}, headers=headers), 412)
         assert alice.get(own_path).json["bio"] == "y"
 

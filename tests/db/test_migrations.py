@@ -13,7 +13,6 @@ from alembic.script import ScriptDirectory
 
 from posting import create_app
 from posting.accounts.models import Act, Session, Token, User
-from posting.accounts.queries import find_account
 from posting.config import StartError
 from posting.db.base import Base, db
 from posting.db.migrations.revisions import FOLDER, head_revision, is_current, known_revisions
@@ -137,7 +136,7 @@ def test_each_migration_goes_down_and_up_with_rows(migrated, tmp_path):
 def fill(path):
     """Add the rows of the example archive, and some to the tables that it leaves empty."""
     archive.read(write_archive(path, *example_archive()))
-    ada = find_account("ada")
+    ada = db.session.scalars(sa.select(User).where(User.username == "ada")).one()
     ada.suspended_at = now()
     db.session.add_all(
         [

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from posting.comments import threads
 from posting.comments.models import Comment
 from posting.db.base import db
+from posting.db.transactions import commit, execute
 from posting.db.types import now
 from posting.ops import archive
 from posting.posts.models import Post
@@ -172,10 +173,9 @@ def test_replies_follow_their_parents(app, post, tmp_path):
             created_at = start + timedelta(milliseconds=number)
             parent_id = thread[number - 1] if number else None
             row = {"id": comment_id, "parent_id": parent_id, "created_at": created_at}
-            db.session.add(Comment(post_id=post["id"], content="x", **row))
+            execute(sa.insert(Comment), post_id=post["id"], content="x", **row)
             threads.count_comment(post["id"], created_at)
-            db.session.flush()
-        db.session.commit()
+        commit()
     export(app, tmp_path / "1.gz")
     lines = read_archive(tmp_path / "1.gz")
     exported = [line["row"]["id"] for line in lines if line.get("table") == "comments"]

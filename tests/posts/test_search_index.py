@@ -14,6 +14,7 @@ from hypothesis import settings
 from posting.accounts.models import User
 from posting.db.base import db
 from posting.db.migrations.upgrades import schema_change
+from posting.db.transactions import is_in_transaction
 from posting.db.types import new_id, now
 from posting.posts import search
 from posting.posts.models import Post
@@ -192,17 +193,19 @@ def test_an_entry_that_is_wrong_is_found_and_corrected(app, post, statement):
 
 
 def test_words_are_split_before_a_transaction_begins(app, alice, post, monkeypatch):
-    checked_out = []
+    states = []
+    with app.app_context():
+        idle = db.engine.pool.checkedout()
 
     def split(text):
-        checked_out.append(db.engine.pool.checkedout())
+        states.append((db.engine.pool.checkedout(), is_in_transaction()))
         return split_words(text)
 
     monkeypatch.setattr(entries, "split_words", split)
     alice.create_post("On looms")
     alice.patch(f"/posts/{post['id']}", json={"title": "Edited"})
     rebuild(app)
-    assert checked_out == [0] * 8  # a title and a content, and at last those of two posts
+    assert states == [(idle, False)] * 8  # a title and a content, and at last those of two posts
     assert count_stale(app) == 0
 
 

@@ -143,7 +143,7 @@ def test_a_damaged_row_is_500(make_app, post, caplog, damage):
 
 def test_an_error_at_the_end_of_the_transaction_is_503(anonymous, monkeypatch):
     lost = of_postgres("AdminShutdown")
-    monkeypatch.setattr("posting.db.session.end_transaction", Mock(side_effect=lost))
+    monkeypatch.setattr("posting.db.transactions.end_transaction", Mock(side_effect=lost))
     for path in ("/healthz", "/nothing"):
         assert_problem(anonymous.get(path), 503)
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from posting import create_app, logs
 from posting.db.base import db
 from posting.db.commits import CommitWatch
-from posting.db.session import fetch_one
+from posting.db.transactions import fetch_one
 from posting.posts.models import Post
 from posting.web.middleware import response_cache
 from posting.web.middleware.response_cache import EXTENSION

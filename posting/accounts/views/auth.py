@@ -7,24 +7,24 @@ from werkzeug.exceptions import Forbidden
 
 from posting.accounts import schemas, sessions
 from posting.accounts.current_user import SESSION_OPTIONAL, SESSION_REQUIRED, current_user
-from posting.accounts.models import User
 from posting.accounts.passwords import (
     ADDRESS_LIMIT,
     hash_password,
-    lock_account,
+    lock_verified_account,
     rehash_if_needed,
+    store_password_hash,
     verify_password,
 )
-from posting.accounts.queries import NoSuchSession, find_account
+from posting.accounts.queries import NoSuchSession, find_account, insert_user
 from posting.accounts.usernames import UsernameTaken, unique_username
-from posting.db.base import db
+from posting.db.transactions import commit
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
 from posting.web.limits import Counts, Hits, Limit
 from posting.web.middleware.proxy import client_ip
 from posting.web.problems import Coded
-from posting.web.rows import to_item
+from posting.web.rows import pick
 from posting.web.urls import external_url
 
 # Attempts, because hashing is what costs.
@@ -69,12 +69,11 @@ SIGNUP_OPEN = Access(refuse_closed_signup, security=[], errors=[SignUpClosed])
 def sign_up(body: dict[str, Any]) -> Reply:
     """Create an account. This does not sign in."""
     password_hash = hash_password(body.pop("password"))
-    user = User(password_hash=password_hash, **body)
-    db.session.add(user)
     with unique_username():
-        db.session.commit()
-    audit.log("sign-up", user=user.id)
-    return to_item(schemas.User, user), {"Location": external_url("users.get_user", id=user.id)}
+        user = insert_user(password_hash=password_hash, **body)
+    commit()
+    audit.log("sign-up", user=user["id"])
+    return user, {"Location": external_url("users.get_user", id=user["id"])}
 
 
 @auth.post(
@@ -94,23 +93,24 @@ def sign_in(body: dict[str, str], hits: Hits) -> Reply:
         audit.log("sign-in-failed", user=user.id if user else None)
         raise WrongCredentials
     password_hash = rehash_if_needed(user, body["password"])
-    user = lock_account(user)
-    user.password_hash = password_hash
+    verified, user = user, lock_verified_account(user)
+    if password_hash != verified.password_hash:
+        store_password_hash(user.id, password_hash)
     hits.refund()
     if not user.is_active:
-        db.session.commit()
+        commit()
         raise AccountSuspended
-    token = sessions.open_session(user)
-    db.session.commit()
+    token = sessions.open_session(user.id)
+    commit()
     audit.log("sign-in", user=user.id)
-    return to_item(schemas.User, user), sessions.cookie_header(token)
+    return pick(schemas.User, user), sessions.cookie_header(token)
 
 
 @auth.post("/signout", access=SESSION_OPTIONAL, status=204, headers=["Set-Cookie"])
 def sign_out() -> Reply:
     """Sign out. Ends the session sent with the request, if there is one."""
     user_id = sessions.end_current_session()
-    db.session.commit()
+    commit()
     if user_id:
         audit.log("sign-out", user=user_id)
     return None, sessions.cookie_header(None)
@@ -144,6 +144,6 @@ def delete_session(id: str) -> Reply:
     """End one of your sessions."""
     if not sessions.end_session(current_user.id, id):
         raise NoSuchSession
-    db.session.commit()
+    commit()
     audit.log("sign-out")
     return None, sessions.cookie_header(None) if id == current_user.session_id else {}

@@ -6,7 +6,7 @@ from posting.accounts import schemas
 from posting.accounts import tokens as access_tokens
 from posting.accounts.current_user import SESSION_REQUIRED, current_user, lock_current_user, user_id
 from posting.accounts.queries import NoSuchToken
-from posting.db.base import db
+from posting.db.transactions import commit
 from posting.web import audit
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.limits import Limit
@@ -37,7 +37,7 @@ def create_token(body: dict[str, Any]) -> Reply:
     """Create a token. Only this response contains it."""
     lock_current_user(exclusively=True)
     token = access_tokens.create_token(current_user.id, **body)
-    db.session.commit()
+    commit()
     audit.log("token-created", token=token["id"])
     return token, {"Location": external_url("tokens.get_token", id=token["id"])}
 
@@ -55,6 +55,6 @@ def delete_token(id: str) -> Reply:
     """Delete one of your tokens."""
     if not access_tokens.delete_token(current_user.id, id):
         raise NoSuchToken
-    db.session.commit()
+    commit()
     audit.log("token-deleted", token=id)
     return None

@@ -15,10 +15,17 @@ from posting.accounts.current_user import (
 from posting.accounts.deletion import clear_account, delete_account
 from posting.accounts.fields import is_own_name
 from posting.accounts.models import User
-from posting.accounts.passwords import ACCOUNT_LIMIT, hash_password, lock_account, verify_password
+from posting.accounts.passwords import (
+    ACCOUNT_LIMIT,
+    hash_password,
+    lock_verified_account,
+    store_password_hash,
+    verify_password,
+)
 from posting.accounts.queries import NoSuchUser
 from posting.accounts.usernames import UsernameTaken, unique_username
-from posting.db.base import db
+from posting.db.editing import edit
+from posting.db.transactions import Row, begin, commit
 from posting.web import audit
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput, NotSignedIn
@@ -26,7 +33,7 @@ from posting.web.etags import etag_of, require_etag
 from posting.web.limits import Hits
 from posting.web.messages import SAME_AS_USERNAME, Message
 from posting.web.problems import Coded
-from posting.web.rows import to_item
+from posting.web.rows import pick
 
 CURRENT_PASSWORD_MISSING = Message("required", "A new password needs the current one.")
 WRONG_PASSWORD = Message("wrong_password", "This is not your current password.")
@@ -93,18 +100,19 @@ def edit_me(body: dict[str, Any], if_match: str | None, hits: Hits) -> Reply:
             audit.log("password-refused")
             raise InvalidInput.at("/current_password", WRONG_PASSWORD)
         hits.refund()
-        db.session.commit()
+        commit()
         password_hash = hash_password(password)
     user = _lock_if_match(user, if_match)
     if password_hash:
-        tokens.revoke_access(user, except_session=current_user.session_id)
-        user.password_hash = password_hash  # others must not see this, so it is no edit
-    user.edit(body)
+        tokens.revoke_access(user.id, except_session=current_user.session_id)
+        store_password_hash(user.id, password_hash)
     with unique_username():
-        db.session.commit()
+        edit(User, user, body)
+    account = queries.get_user(user.id)
+    commit()
     if password_hash:
         audit.log("password-changed")
-    return to_item(schemas.User, user)
+    return account
 
 
 @users.patch(
@@ -134,11 +142,12 @@ def edit_user(id: str, body: dict[str, Any], if_match: str | None, hits: Hits) -
 def delete_me(query: dict[str, str], if_match: str | None) -> Reply:
     """Delete your own account and its sessions; its posts and comments too if you choose so."""
     with_content = query["content"] == "delete"
+    begin(alone=True)  # each transaction may take long
     user = _lock_if_match(get_own_account(), if_match)
     clear_account(user.id, with_content=with_content)
     user = _lock_if_match(user, if_match)  # again: clear_account took several transactions
-    delete_account(user, with_content=with_content)
-    db.session.commit()
+    delete_account(user.id, with_content=with_content)
+    commit()
     audit.log("account-deleted")
     return None, sessions.cookie_header(None)
 
@@ -165,13 +174,13 @@ def _require_owner(id: str) -> None:
         raise AccountForbidden
 
 
-def _lock_if_match(user: User, if_match: str | None) -> User:
+def _lock_if_match(user: Row, if_match: str | None) -> Row:
     """Lock an account and return it as it is now.
 
     Raise 401 if it has been suspended, and 412 if `If-Match` has another ETag.
     """
-    user = lock_account(user)
+    user = lock_verified_account(user)
     if not user.is_active:
         raise NotSignedIn
-    require_etag(if_match, etag_of(to_item(schemas.User, user)))
+    require_etag(if_match, etag_of(pick(schemas.User, user)))
     return user

@@ -16,7 +16,7 @@ from posting.db.engine import is_in_memory
 from posting.db.errors import error_code
 from posting.db.migrations.revisions import FOLDER
 from posting.db.migrations.start_errors import start_error
-from posting.db.session import lift_time_limits
+from posting.db.transactions import lift_time_limits
 
 UPGRADE_LOCK = 7_067_873_716  # any number that no other program locks on the Postgres server
 

@@ -21,7 +21,7 @@ from posting.db.base import Identifier, db
 from posting.db.errors import error_reason
 from posting.db.migrations import EXTENSION, upgrades
 from posting.db.migrations.revisions import VERSION_TABLE, head_revision, known_revisions
-from posting.db.session import lift_time_limits, lock_tables, snapshot
+from posting.db.transactions import lift_time_limits, lock_tables, snapshot
 from posting.db.types import ID_LENGTH, UtcDateTime
 from posting.ops.archive.lines import LineReader, Row, decode_row, encode_line, encode_row
 from posting.ops.files import atomic_write, command_errors, refuse_memory

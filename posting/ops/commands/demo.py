@@ -6,8 +6,8 @@ from flask.cli import with_appcontext
 
 from posting.accounts.models import User
 from posting.cli import examples
-from posting.db.base import db
 from posting.db.migrations import require_current
+from posting.db.transactions import fetch_value
 from posting.ops.progress import progress
 from posting.plurals import count
 from posting.posts.models import Post
@@ -32,7 +32,7 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
     require_current()
     if images > posts * IMAGES_PER_POST:
         raise click.UsageError(f"A post has at most {IMAGES_PER_POST} images.")
-    if not force and any(db.session.scalar(sa.select(sa.exists(kind.id))) for kind in (User, Post)):
+    if not force and any(fetch_value(sa.select(sa.exists(kind.id))) for kind in (User, Post)):
         raise click.ClickException(
             "The database holds users or posts, and the password of generated users is public. "
             "Set POSTING_DATABASE_URL to another database, or add --force to use this one."

@@ -11,7 +11,7 @@ from posting.db.engine import is_in_memory, sqlite_file, url_without_password
 from posting.db.errors import error_reason
 from posting.db.migrations import is_missing
 from posting.db.migrations.revisions import database_revisions, head_revision, known_revisions
-from posting.db.session import lift_time_limits
+from posting.db.transactions import lift_time_limits
 from posting.ops.backup import PG_RESTORE
 from posting.ops.doctor import backups, postgres, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning

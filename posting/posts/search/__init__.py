@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from posting.config import StartError
 from posting.db.base import db
 from posting.db.errors import error_reason
-from posting.db.session import fetch_all, lift_time_limits
+from posting.db.transactions import fetch_all, in_transaction, lift_time_limits
 from posting.db.types import Position
 from posting.posts.models import Post
 from posting.posts.search import postgres, sqlite
@@ -53,23 +53,23 @@ class Implementation(Protocol):
 
 def index_posts(entries: Sequence[Entry]) -> None:
     """Index new posts within the transaction."""
-    connection = db.session.connection()
+    connection = in_transaction()
     _implementation(connection).add(connection, entries)
 
 
-def reindex_post(post: Post, words: PostWords) -> None:
+def reindex_post(post: PostRow, words: PostWords) -> None:
     """Index an edited post again within the transaction.
 
     The words are split again if another edit has changed the post since.
     """
-    row = {column.name: getattr(post, column.name) for column in Post.__table__.columns}
-    unindex_posts([(post.created_at, post.id)])
-    index_posts([(row, words if words.texts == (post.title, post.content) else split_post(row))])
+    unindex_posts([(post["created_at"], post["id"])])
+    is_same = words.texts == (post["title"], post["content"])
+    index_posts([(post, words if is_same else split_post(post))])
 
 
 def unindex_posts(positions: Sequence[Position]) -> None:
     """Remove posts from the index within the transaction."""
-    connection = db.session.connection()
+    connection = in_transaction()
     _implementation(connection).remove(connection, positions)
 
 

@@ -4,10 +4,11 @@ from time import sleep
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm.exc import StaleDataError
 
 from posting.comments.models import Comment
 from posting.db.base import db
+from posting.db.editing import edit
+from posting.db.transactions import execute, fetch_one
 from posting.posts.models import Post
 
 
@@ -64,11 +65,7 @@ def test_the_end_of_an_account_does_not_edit_what_it_leaves(app, alice, post, co
 
 def test_an_edit_of_another_version_is_refused(app, post):
     with app.app_context():
-        loaded = db.session.get(Post, post["id"])
-        db.session.execute(
-            sa.update(Post).values(version=Post.version + 1),
-            execution_options={"synchronize_session": False},
-        )
-        loaded.edit({"title": "On looms"})
-        with pytest.raises(StaleDataError):
-            db.session.flush()
+        read = fetch_one(sa.select(Post.__table__).where(Post.id == post["id"]))
+        execute(sa.update(Post).values(version=Post.version + 1))
+        with pytest.raises(RuntimeError, match="without a lock"):
+            edit(Post, read, {"title": "On looms"})

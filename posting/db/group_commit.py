@@ -1,0 +1,217 @@
+"""Writing to SQLite: the threads of a process take turns on one connection, and commit together.
+
+SQLite has one writer at a time, and most of the time of a write is the `fsync` of its commit. So a
+request that is done does not commit while another thread waits for its turn. That thread goes on in
+the same transaction, and the last one of the group commits for all of them. No member of the group
+returns from its `commit` before that, so what has been acknowledged is on the disk.
+
+Each member but the first has a savepoint, to which it returns if it fails::
+
+    first   BEGIN IMMEDIATE  INSERT …  (waits)                                returns
+    second                             SAVEPOINT  INSERT …  RELEASE  COMMIT   returns
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Lock
+from typing import Any
+
+import sqlalchemy as sa
+from pysqlite3 import dbapi2 as sqlite
+
+from posting.db.sqlite import WRITE_LOCK_SECONDS
+
+MAX_MEMBERS = 16
+SAVEPOINT = "SAVEPOINT member"
+RELEASE = "RELEASE member"
+ROLL_BACK = "ROLLBACK TO member"
+
+
+class Group:
+    """The transactions that are committed together."""
+
+    def __init__(self) -> None:
+        self.members = 0
+        self.has_ended = Event()
+        self.error: BaseException | None = None
+
+
+class Waiting:
+    """A thread that waits for its turn."""
+
+    def __init__(self, *, alone: bool) -> None:
+        self.alone = alone
+        self.is_chosen = Event()
+
+
+class Writer:
+    """The connection to SQLite by which the threads of a process write."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._connection: sa.Connection | None = None
+        self._group: Group | None = None  # of the open transaction
+        self._lock = Lock()  # on what follows
+        self._has_turn = False  # any thread
+        self._queue: deque[Waiting] = deque()
+        sa.event.listen(engine, "engine_disposed", lambda _: self._close())
+
+    def begin(self, *, alone: bool = False) -> "Member":
+        """Wait for the turn of this thread, and begin its transaction, in a group if there is one.
+
+        Raise OperationalError after 5 seconds.
+        """
+        self._wait(alone=alone)
+        try:
+            return self._join(alone=alone)
+        except BaseException:
+            self._end_turn()
+            raise
+
+    def _wait(self, *, alone: bool) -> None:
+        with self._lock:
+            if not self._has_turn:
+                self._has_turn = True
+                return
+            waiting = Waiting(alone=alone)
+            self._queue.append(waiting)
+        if waiting.is_chosen.wait(WRITE_LOCK_SECONDS):
+            return
+        with self._lock:
+            if waiting not in self._queue:
+                return  # it was chosen at the last moment
+            self._queue.remove(waiting)
+        raise _operational_error("BEGIN IMMEDIATE", "database is locked")
+
+    def _join(self, *, alone: bool) -> "Member":
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        if self._group is None:
+            with self._closed_on_error():
+                self._connection.begin()
+            self._group = Group()
+        else:
+            self._connection.exec_driver_sql(SAVEPOINT)
+        self._group.members += 1
+        return Member(self, self._group, self._connection, alone=alone)
+
+    def end(self, group: Group, *, alone: bool) -> None:
+        """Let the next thread go on in the group, or commit for all of its members."""
+        connection = self._connection
+        is_full = alone or group.members == MAX_MEMBERS
+        is_full = is_full or connection is None or not is_open(connection)
+        with self._lock:
+            goes_on = bool(self._queue) and not (is_full or self._queue[0].alone)
+            if goes_on:
+                self._queue.popleft().is_chosen.set()
+        if not goes_on:
+            self.commit(group)
+
+    def commit(self, group: Group) -> None:
+        """Commit the group. Its members see an error in `group.error`."""
+        connection = self._connection
+        try:
+            with self._closed_on_error():
+                if connection is None or not is_open(connection):
+                    raise _operational_error("COMMIT", "the transaction has been rolled back")
+                connection.commit()
+        except BaseException as error:
+            group.error = error
+        finally:
+            self._end_group(group)
+
+    def roll_back(self, group: Group) -> None:
+        """Roll back the group, whose only member has failed."""
+        try:
+            if self._connection:
+                with self._closed_on_error():
+                    self._connection.rollback()
+        finally:
+            self._end_group(group)
+
+    def _end_group(self, group: Group) -> None:
+        self._group = None
+        group.has_ended.set()
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        """Choose the next thread. What is left of a group that it cannot join is committed."""
+        if group := self._group:
+            self.commit(group)
+            return
+        with self._lock:
+            if self._queue:
+                self._queue.popleft().is_chosen.set()
+            else:
+                self._has_turn = False
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._close()
+            raise
+
+    def _close(self) -> None:
+        """Close the connection, which rolls back its transaction; the next group opens another."""
+        if connection := self._connection:
+            self._connection = None
+            connection.invalidate()
+            connection.close()
+
+
+class Member:
+    """A transaction within a group."""
+
+    def __init__(
+        self, writer: Writer, group: Group, connection: sa.Connection, *, alone: bool
+    ) -> None:
+        self.connection = connection
+        self._writer = writer
+        self._group = group
+        self._alone = alone
+        self._is_first = group.members == 1
+
+    def commit(self) -> None:
+        """Wait until the group is committed. Raise the error with which this fails."""
+        if not self._is_first and is_open(self.connection):
+            self.connection.exec_driver_sql(RELEASE)
+        self._writer.end(self._group, alone=self._alone)
+        self._group.has_ended.wait()
+        if error := self._group.error:
+            raise _copy(error) from error
+
+    def rollback(self) -> None:
+        """Undo what this member did, and leave the group."""
+        if self._is_first:
+            self._writer.roll_back(self._group)
+            return
+        try:
+            if is_open(self.connection):
+                self.connection.exec_driver_sql(ROLL_BACK)
+                self.connection.exec_driver_sql(RELEASE)
+        finally:
+            self._writer.end(self._group, alone=self._alone)
+
+
+def is_open(connection: sa.Connection) -> bool:
+    """Return whether a transaction is open. SQLite itself ends it after some errors."""
+    if connection.closed or connection.invalidated:
+        return False
+    raw: Any = connection.connection.driver_connection
+    return bool(raw.in_transaction)
+
+
+def _operational_error(statement: str, message: str) -> sa.exc.OperationalError:
+    error = sqlite.OperationalError(message)
+    error.sqlite_errorname = "SQLITE_BUSY"
+    return sa.exc.OperationalError(statement, None, error)
+
+
+def _copy(error: BaseException) -> BaseException:
+    """Return an error for one member, since each raises it with a traceback of its own."""
+    if isinstance(error, sa.exc.DBAPIError):
+        return type(error)("COMMIT", None, error.orig or error)
+    return error

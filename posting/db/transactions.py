@@ -1,0 +1,184 @@
+"""Transactions and queries.
+
+Reading begins nothing. The first `execute`, which writes or locks a row, begins the transaction of
+the code that runs, and `commit` or `rollback` ends it. Rows are read and written past the session
+of the ORM, since building its objects takes longer than the query.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+from flask import Flask, current_app
+
+from posting.db.access import only_reads
+from posting.db.base import db
+from posting.db.group_commit import Writer
+from posting.db.sqlite import DEADLINE
+
+READER = "posting.reader"
+
+Row = sa.Row[*tuple[Any, ...]]
+
+WRITER = "posting.writer"
+
+
+class Transaction(Protocol):
+    """What a request writes until `commit`; on SQLite, it may be a member of a group."""
+
+    @property
+    def connection(self) -> sa.Connection: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+
+class OwnTransaction:
+    """A transaction on a connection of its own, as on Postgres."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.connection = engine.connect()
+        try:
+            self.connection.begin()
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def commit(self) -> None:
+        with self.connection:
+            self.connection.commit()
+
+    def rollback(self) -> None:
+        self.connection.close()  # which rolls back
+
+
+_open = ContextVar[Transaction | None]("open", default=None)
+
+
+def init_app(app: Flask) -> None:
+    """Let the threads of this process commit together if the database is a file of SQLite."""
+    with app.app_context():
+        engine = db.engine
+    if engine.dialect.name == "sqlite" and not isinstance(engine.pool, sa.StaticPool):
+        app.extensions[WRITER] = Writer(engine)
+    app.teardown_appcontext(lambda _error: rollback())
+
+
+def fetch_all(statement: sa.Executable, **values: Any) -> Sequence[Row]:
+    """Return the rows of a SELECT, as the transaction sees them if one has begun."""
+    if transaction := _open.get():
+        return transaction.connection.execute(statement, values).all()
+    with _reader().connect() as connection:
+        return connection.execute(statement, values).all()
+
+
+def fetch_one(statement: sa.Executable, **values: Any) -> Row | None:
+    """Return the first row of a SELECT, like `fetch_all`."""
+    rows = fetch_all(statement, **values)
+    return rows[0] if rows else None
+
+
+def fetch_value(statement: sa.Executable, **values: Any) -> Any:
+    """Return the first column of the first row of a SELECT, like `fetch_all`."""
+    row = fetch_one(statement, **values)
+    return row[0] if row else None
+
+
+def execute(
+    statement: sa.Executable, rows: Sequence[Any] = (), /, **values: Any
+) -> sa.CursorResult[*tuple[Any, ...]]:
+    """Execute a statement that writes or locks, for several `rows` or with `values`.
+
+    This begins the transaction if none has begun. Raise RuntimeError in code that only reads.
+    """
+    return in_transaction().execute(statement, rows or values)
+
+
+def in_transaction() -> sa.Connection:
+    """Return the connection of the transaction, which begins now if none has begun."""
+    transaction = _open.get() or begin()
+    return transaction.connection
+
+
+def begin(*, alone: bool = False) -> Transaction:
+    """Begin the transaction.
+
+    One that takes long is `alone`: on SQLite, no request waits for it to be committed as well.
+    """
+    if only_reads():
+        raise RuntimeError("This code has said that it only reads.")
+    writer: Writer | None = current_app.extensions.get(WRITER)
+    transaction: Transaction = writer.begin(alone=alone) if writer else OwnTransaction(db.engine)
+    _open.set(transaction)
+    return transaction
+
+
+def is_in_transaction() -> bool:
+    """Return whether a transaction has begun."""
+    return _open.get() is not None
+
+
+def commit() -> None:
+    """Commit the transaction, if one has begun."""
+    if transaction := _open.get():
+        _open.set(None)
+        transaction.commit()
+
+
+def rollback() -> None:
+    """Roll back the transaction, if one has begun."""
+    if transaction := _open.get():
+        _open.set(None)
+        transaction.rollback()
+
+
+def end_transaction() -> None:
+    """Roll back what the request or a test has left open, before and after each request.
+
+    A test's app context outlives its requests, and they would share a transaction.
+    """
+    rollback()
+    if db.session.registry.has():  # which only tests use
+        db.session.rollback()
+
+
+@contextmanager
+def snapshot() -> Iterator[sa.Connection]:
+    """Yield a connection that reads one consistent state of the database, while others write."""
+    engine = db.engine.execution_options(writes=False, snapshot=True)
+    with engine.begin() as connection:
+        lift_time_limits(connection)
+        yield connection
+
+
+def lock_tables(connection: sa.Connection) -> None:
+    """Lock every table against other writers, within a transaction that writes."""
+    if connection.dialect.name == "postgresql":  # SQLite's write lock is on all tables
+        tables = ", ".join(db.metadata.tables)
+        connection.exec_driver_sql(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def lift_time_limits(connection: sa.Connection) -> None:
+    """Lift the limits that are meant for requests, except that on the wait for a lock."""
+    if connection.dialect.name == "postgresql":
+        for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
+            connection.exec_driver_sql(f"SET LOCAL {name} = 0")
+    else:
+        connection.info[DEADLINE] = math.inf
+
+
+def _reader() -> sa.Engine:
+    """Return an engine over the same pool that begins no transaction.
+
+    A single SELECT needs none, and BEGIN and ROLLBACK take as long as a short query.
+    """
+    engine = db.engine
+    reader: sa.Engine | None = current_app.extensions.get(READER)
+    if reader is None or reader.pool is not engine.pool:
+        reader = sa.Engine(engine.pool, engine.dialect, engine.url, hide_parameters=True)
+        current_app.extensions[READER] = reader
+    return reader
