@@ -4,11 +4,13 @@ import os
 import secrets
 from threading import BoundedSemaphore
 
+import sqlalchemy as sa
 from flask import current_app, g
 from werkzeug.security import check_password_hash, generate_password_hash
 
+from posting.accounts import queries
 from posting.accounts.models import User
-from posting.db.base import db
+from posting.db.transactions import Row, execute
 from posting.web.errors import NotSignedIn
 from posting.web.limits import Counts, Hits, Limit
 from posting.web.middleware.proxy import client_ip
@@ -26,12 +28,12 @@ def hash_password(password: str) -> str:
         return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
 
 
-def verify_password(user: User | None, username: str, password: str, hits: Hits) -> bool:
+def verify_password(user: Row | None, username: str, password: str, hits: Hits) -> bool:
     """Return whether `password` is the password of `user`, the account named `username`.
 
     This takes the same time whether there is such an account or not. It is counted in `hits` by
-    client, and by client and account. If the password is right, refund the hits. Raise 429 after
-    too many.
+    client, and by client and account, and committed before the password is checked. The caller
+    refunds the hits if the password is right. Raise 429 after too many.
     """
     account = user.id if user else username.lower()
     hits.count((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
@@ -45,20 +47,25 @@ def verify_password(user: User | None, username: str, password: str, hits: Hits)
     return True
 
 
-def rehash_if_needed(user: User, password: str) -> str:
+def rehash_if_needed(user: Row, password: str) -> str:
     """Return the hash of the user's own password, with the configured parameters."""
-    is_current = user.password_hash.startswith(current_app.config["PASSWORD_HASH"] + "$")
-    return user.password_hash if is_current else hash_password(password)
+    stored: str = user.password_hash
+    is_current = stored.startswith(current_app.config["PASSWORD_HASH"] + "$")
+    return stored if is_current else hash_password(password)
 
 
-def lock_account(user: User) -> User:
+def store_password_hash(user_id: str, password_hash: str) -> None:
+    """Store the hash of a new password. Others must not see that, so it is no edit."""
+    execute(sa.update(User).where(User.id == user_id), password_hash=password_hash)
+
+
+def lock_verified_account(user: Row) -> Row:
     """Lock an account's row and return it as it is now.
 
     Raise 401 if the account is gone, or its password is no longer the one that was verified.
     """
-    verified = user.password_hash
-    locked = db.session.get(User, user.id, with_for_update=True, populate_existing=True)
-    if locked is None or locked.password_hash != verified:
+    locked = queries.lock_account(user.id)
+    if locked is None or locked.password_hash != user.password_hash:
         raise NotSignedIn
     return locked
 
