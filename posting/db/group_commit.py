@@ -178,13 +178,14 @@ class Member:
         """Wait until the group is committed. Raise the error with which this fails."""
         if not self._is_first and is_open(self.connection):
             self.connection.exec_driver_sql(RELEASE)
-        self._writer.end(self._group, alone=self._alone)
-        self._group.has_ended.wait()
-        if error := self._group.error:
-            raise _copy(error) from error
+        self._leave()
 
     def rollback(self) -> None:
-        """Undo what this member did, and leave the group."""
+        """Undo what this member did, and wait until the group is committed.
+
+        It may have failed because of what other members wrote, and finds that after the commit.
+        Raise the error with which the commit fails.
+        """
         if self._is_first:
             self._writer.roll_back(self._group)
             return
@@ -193,7 +194,13 @@ class Member:
                 self.connection.exec_driver_sql(ROLL_BACK)
                 self.connection.exec_driver_sql(RELEASE)
         finally:
-            self._writer.end(self._group, alone=self._alone)
+            self._leave()
+
+    def _leave(self) -> None:
+        self._writer.end(self._group, alone=self._alone)
+        self._group.has_ended.wait()
+        if error := self._group.error:
+            raise _copy(error) from error
 
 
 def is_open(connection: sa.Connection) -> bool:
