@@ -142,9 +142,12 @@ class Hits:
             new = _new_window(limit, subject)
             if new is None:
                 continue
-            values = {"key": new.key, "now": new.time, "ends_at": new.ends_at}
-            values |= {"latest_end": new.ends_at + CLOCK_SKEW, "amount": new.rate.amount}
-            row = execute(_count_statement(db.engine.dialect.name), **values).one_or_none()
+            values = {"window": new.key, "now": new.time, "amount": new.rate.amount}
+            values["latest_end"] = new.ends_at + CLOCK_SKEW
+            row = execute(_INCREMENT, **values).one_or_none()
+            if row is None:
+                begin = _begin_statement(db.engine.dialect.name)
+                row = execute(begin, new_end=new.ends_at, **values).one_or_none()
             if row is None:  # the window is full, and the hits before it are rolled back
                 full = _open_window(new)
                 others = [replace(other, hits=other.hits - 1) for other in counted]
@@ -212,7 +215,7 @@ def _new_window(limit: Limit, subject: str) -> Window | None:
 
 def _open_window(new: Window) -> Window:
     """Return the open window of the same key. If there is none, return `new`."""
-    values = {"key": new.key, "now": new.time, "latest_end": new.ends_at + CLOCK_SKEW}
+    values = {"window": new.key, "now": new.time, "latest_end": new.ends_at + CLOCK_SKEW}
     row = fetch_one(_OPEN_WINDOW, **values)
     return replace(new, hits=row.hits, ends_at=row.ends_at) if row else new
 
@@ -226,23 +229,33 @@ def _has_ended() -> sa.ColumnElement[bool]:
     return sa.or_(RateWindow.ends_at <= present, RateWindow.ends_at > latest)
 
 
+_HAS_SPACE = RateWindow.hits < sa.bindparam("amount", type_=sa.Integer())
+# The usual case: a window goes on. Without `ends_at`, no index has to be written.
+_INCREMENT = (
+    sa.update(RateWindow)
+    .where(RateWindow.key == sa.bindparam("window"), ~_has_ended(), _HAS_SPACE)
+    .values(hits=RateWindow.hits + 1)
+    .returning(RateWindow.hits, RateWindow.ends_at)
+)
+
+
 @cache
-def _count_statement(dialect: str) -> Any:
-    """Return the statement that begins a window, or increments it unless it is full."""
+def _begin_statement(dialect: str) -> Any:
+    """Return the statement that begins a window, or increments one that has just begun."""
     insert = import_module(f"sqlalchemy.dialects.{dialect}").insert  # loaded by the engine
     table = RateWindow
-    ends_at = sa.bindparam("ends_at", type_=UtcDateTime())
-    begin = insert(table).values(key=sa.bindparam("key"), hits=1, ends_at=ends_at)
+    ends_at = sa.bindparam("new_end", type_=UtcDateTime())
+    begin = insert(table).values(key=sa.bindparam("window"), hits=1, ends_at=ends_at)
     return begin.on_conflict_do_update(
         index_elements=[table.key],
         set_={
             "hits": sa.case((_has_ended(), 1), else_=table.hits + 1),
             "ends_at": sa.case((_has_ended(), begin.excluded.ends_at), else_=table.ends_at),
         },
-        where=sa.or_(_has_ended(), table.hits < sa.bindparam("amount", type_=sa.Integer())),
+        where=sa.or_(_has_ended(), _HAS_SPACE),
     ).returning(table.hits, table.ends_at)
 
 
 _OPEN_WINDOW = sa.select(RateWindow.hits, RateWindow.ends_at).where(
-    RateWindow.key == sa.bindparam("key"), ~_has_ended()
+    RateWindow.key == sa.bindparam("window"), ~_has_ended()
 )

@@ -1,0 +1,62 @@
+"""How many pages a write adds to the log of SQLite, which is most of what it costs."""
+
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+
+import pytest
+from pysqlite3 import dbapi2 as sqlite
+
+from posting.testbed import sign_in
+from tests.conftest import PASSWORD, POSTGRES
+
+pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="SQLite only")
+
+HEADER, FRAME = 32, 24 + 4096  # https://www.sqlite.org/fileformat2.html#walformat
+TRIES = 9
+
+
+@pytest.fixture
+def count_pages(fresh_url):
+    """Return a function that returns how many pages the median of several requests writes."""
+    file = Path(fresh_url.removeprefix("sqlite:///"))
+    log = file.with_name(f"{file.name}-wal")
+
+    def count_pages(send, status):
+        counts = []
+        for number in range(TRIES):
+            with closing(sqlite.connect(file)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            assert send(number).status_code == status
+            counts.append((log.stat().st_size - HEADER) / FRAME)
+        return median(counts)
+
+    return count_pages
+
+
+@pytest.fixture
+def ada(make_app, fresh_url):
+    """A member with a post, comments and open windows, so that tables and indexes have pages."""
+    ada = sign_in(make_app(DATABASE_URL=fresh_url, RATE_LIMITS="on"), "ada")
+    ada.post_path = f"/posts/{ada.create_post('On engines')['id']}"
+    for number in range(30):
+        ada.create_post(f"Post {number}")
+        ada.post(f"{ada.post_path}/comments", json={"content": str(number)})
+    return ada
+
+
+@pytest.mark.parametrize(
+    ("write", "status", "limit"),
+    [("post", 201, 11), ("comment", 201, 9), ("edit", 200, 5), ("sign in", 200, 7)],
+)
+def test_a_write_adds_few_pages(ada, count_pages, write, status, limit):
+    text = "They weave algebra as a loom weaves cloth."
+    credentials = {"username": "ada", "password": PASSWORD}
+    send = {
+        "post": lambda n: ada.post("/posts", json={"title": f"Loom {n}", "content": text}),
+        "comment": lambda _: ada.post(f"{ada.post_path}/comments", json={"content": text}),
+        "edit": lambda n: ada.patch(ada.post_path, json={"content": f"{text} {n}"}),
+        "sign in": lambda _: ada.copy().post("/signin", json=credentials),
+    }
+    pages = count_pages(send[write], status)
+    assert 0 < pages <= limit
