@@ -36,17 +36,16 @@ def init_app(app: Flask, contents: Sequence[Content]) -> None:
 def clear_account(user_id: str, *, with_content: bool) -> None:
     """Delete what a user has written, or remove its author, in several transactions.
 
-    In a single transaction, very much content would block other writers for too long. The first of
-    them has begun, and the last one is open afterwards.
+    In a single transaction, very much content would block other writers for too long.
     """
     for content in current_app.extensions[EXTENSION]:
         has_more = True
         while has_more:
+            begin(alone=True)
             has_more = content.clear_step(user_id, with_content)
             commit()
             if has_more:
                 sleep(PAUSE)
-            begin(alone=True)
 
 
 def delete_account(user_id: str, *, with_content: bool) -> None:

@@ -27,8 +27,8 @@ class Base(DeclarativeBase):
     )
 
 
-# Objects keep their values after a commit, so that a response needs no second transaction.
-db = SQLAlchemy(model_class=Base, session_options={"expire_on_commit": False})
+# Its session is not used: see `transactions`.
+db = SQLAlchemy(model_class=Base)
 
 
 def bytewise(length: int) -> String:

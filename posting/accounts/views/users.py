@@ -25,7 +25,7 @@ from posting.accounts.passwords import (
 from posting.accounts.queries import NoSuchUser
 from posting.accounts.usernames import UsernameTaken, unique_username
 from posting.db.editing import edit
-from posting.db.transactions import Row, begin, commit
+from posting.db.transactions import Row, commit
 from posting.web import audit
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput, NotSignedIn
@@ -142,8 +142,8 @@ def edit_user(id: str, body: dict[str, Any], if_match: str | None, hits: Hits) -
 def delete_me(query: dict[str, str], if_match: str | None) -> Reply:
     """Delete your own account and its sessions; its posts and comments too if you choose so."""
     with_content = query["content"] == "delete"
-    begin(alone=True)  # each transaction may take long
     user = _lock_if_match(get_own_account(), if_match)
+    commit()
     clear_account(user.id, with_content=with_content)
     user = _lock_if_match(user, if_match)  # again: clear_account took several transactions
     delete_account(user.id, with_content=with_content)

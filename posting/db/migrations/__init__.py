@@ -95,13 +95,12 @@ def ensure_current() -> None:
     used, is not current, or was upgraded by a newer version.
     """
     try:
-        connection = db.session.connection()
-        found = database_revisions(connection)
+        with db.engine.connect().execution_options(writes=False) as connection:
+            found = database_revisions(connection)
+            is_new = not sa.inspect(connection).get_table_names()
         if found == [head_revision()]:
             return
         require_known(found)
-        is_new = not sa.inspect(connection).get_table_names()
-        db.session.remove()
         if db.engine.dialect.name != "sqlite" or not is_new:
             raise StartError("The database schema is not current. Run: flask db upgrade")
         from posting.db.migrations import upgrades  # noqa: PLC0415 - it imports Alembic
@@ -110,6 +109,5 @@ def ensure_current() -> None:
     except sa.exc.SQLAlchemyError as error:
         raise start_error(error) from None
     finally:
-        db.session.remove()
         if not is_in_memory():
             db.engine.dispose()  # workers that are forked later must not share a connection

@@ -32,7 +32,8 @@ def database_revisions(connection: sa.Connection) -> list[str]:
 
 def is_current() -> bool:
     """Return whether the schema is current. Raise SQLAlchemyError if the database fails."""
-    return database_revisions(db.session.connection()) == [head_revision()]
+    with db.engine.connect().execution_options(writes=False) as connection:
+        return database_revisions(connection) == [head_revision()]
 
 
 def require_known(revisions: list[str]) -> None:
