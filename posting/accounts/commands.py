@@ -9,7 +9,7 @@ from flask.cli import AppGroup
 
 from posting.accounts import acts, passwords, tokens
 from posting.accounts.models import MODERATOR, User
-from posting.accounts.queries import find_account, list_acts
+from posting.accounts.queries import find_account, list_acts, lock_account
 from posting.accounts.schemas import SignUp
 from posting.cli import examples
 from posting.db.editing import edit
@@ -45,7 +45,7 @@ def demote(name: str) -> None:
 @click.argument("name")
 def suspend(name: str) -> None:
     """End all sessions and tokens of NAME, and prevent new sign-ins."""
-    user = _get_user(name)
+    user = _lock_user(name)
     _set_suspended_at(user, now())
     tokens.revoke_access(user.id)
     acts.record_by_operator("suspended", user.id)
@@ -58,7 +58,7 @@ def suspend(name: str) -> None:
 @click.argument("name")
 def restore(name: str) -> None:
     """Allow a suspended NAME to sign in again."""
-    user = _get_user(name)
+    user = _lock_user(name)
     _set_suspended_at(user, None)
     acts.record_by_operator("restored", user.id)
     commit()
@@ -80,7 +80,9 @@ def reset_password(name: str) -> None:
     errors = SignUp().validate({"username": user.username, "password": password})
     if details := errors.get("password"):
         raise click.ClickException("The password is not accepted. " + " ".join(details))
-    passwords.store_password_hash(user.id, passwords.hash_password(password))
+    password_hash = passwords.hash_password(password)
+    user = _lock_user(name)
+    passwords.store_password_hash(user.id, password_hash)
     tokens.revoke_access(user.id)
     acts.record_by_operator("password reset", user.id)
     commit()
@@ -95,7 +97,15 @@ def _read_password() -> str:
 
 def _get_user(name: str) -> Row:
     require_current()
-    user = find_account(name)
+    return _require(find_account(name), name)
+
+
+def _lock_user(name: str) -> Row:
+    """Lock an account, which may have been deleted since its name was looked up."""
+    return _require(lock_account(_get_user(name).id), name)
+
+
+def _require(user: Row | None, name: str) -> Row:
     if user is None:
         raise click.ClickException(f"There is no user named {name}. Check the spelling.")
     return user
@@ -106,7 +116,7 @@ def _set_suspended_at(user: Row, time: datetime | None) -> None:
 
 
 def _set_role(name: str, role: str) -> None:
-    user = _get_user(name)
+    user = _lock_user(name)
     edit(User, user, {"role": role})
     acts.record_by_operator("promoted" if role == MODERATOR else "demoted", user.id)
     commit()

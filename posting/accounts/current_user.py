@@ -14,7 +14,7 @@ from posting.accounts.models import MODERATOR, Session, Token, User
 from posting.config import is_https
 from posting.db.transactions import Row, execute, rollback
 from posting.web.endpoint import SAFE_METHODS, Access
-from posting.web.errors import NotSignedIn, respond
+from posting.web.errors import NotSignedIn, respond, respond_to_database_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,10 @@ def _respond_to_broken_reference(error: sa.exc.IntegrityError) -> Response:
     """Respond to a broken foreign key: a row that the request refers to was deleted meanwhile."""
     if "foreign key" not in str(error.orig).lower():
         raise error
-    rollback()
+    try:
+        rollback()
+    except sa.exc.DBAPIError as failure:
+        return respond_to_database_error(failure)
     return respond(
         NotFound("The request refers to something that no longer exists.")
         if queries.user_exists(current_user.id)

@@ -6,6 +6,7 @@ random token, the database its SHA-256, and deleting the row ends the session ev
 
 import hashlib
 import secrets
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -92,7 +93,8 @@ def touch(update: sa.Update) -> None:
             purge_expired(RateWindow)
             commit()
         except sa.exc.OperationalError:
-            rollback()
+            with suppress(sa.exc.OperationalError):
+                rollback()
 
 
 def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:

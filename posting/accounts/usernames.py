@@ -17,7 +17,7 @@ class UsernameTaken(Coded, Conflict):
 
 @contextmanager
 def unique_username() -> Iterator[None]:
-    """Raise UsernameTaken if a commit violates the uniqueness of usernames."""
+    """Raise UsernameTaken if a statement violates the uniqueness of usernames."""
     try:
         yield
     except sa.exc.IntegrityError as error:

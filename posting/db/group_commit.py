@@ -66,7 +66,10 @@ class Writer:
         try:
             return self._join(alone=alone)
         except BaseException:
-            self._end_turn()
+            if group := self._group:
+                self.commit(group)
+            else:
+                self._end_turn()
             raise
 
     def _wait(self, *, alone: bool) -> None:
@@ -76,21 +79,25 @@ class Writer:
                 return
             waiting = Waiting(alone=alone)
             self._queue.append(waiting)
-        if waiting.is_chosen.wait(WRITE_LOCK_SECONDS):
+        try:
+            waiting.is_chosen.wait(WRITE_LOCK_SECONDS)
+        finally:
+            with self._lock:
+                was_chosen = waiting not in self._queue
+                if not was_chosen:
+                    self._queue.remove(waiting)
+        if was_chosen:
             return
-        with self._lock:
-            if waiting not in self._queue:
-                return  # it was chosen at the last moment
-            self._queue.remove(waiting)
-        raise _operational_error("BEGIN IMMEDIATE", "database is locked")
+        raise _operational_error("BEGIN IMMEDIATE", "database is locked", "SQLITE_BUSY")
 
     def _join(self, *, alone: bool) -> "Member":
-        if self._connection is None:
-            self._connection = self._engine.connect()
         if self._group is None:
-            with self._closed_on_error():
+            self._connection = self._connection or self._engine.connect()
+            with self.closed_on_error():
                 self._connection.begin()
             self._group = Group()
+        elif self._connection is None or not is_open(self._connection):
+            raise _lost(self._connection)
         else:
             self._connection.exec_driver_sql(SAVEPOINT)
         self._group.members += 1
@@ -112,9 +119,9 @@ class Writer:
         """Commit the group. Its members see an error in `group.error`."""
         connection = self._connection
         try:
-            with self._closed_on_error():
+            with self.closed_on_error():
                 if connection is None or not is_open(connection):
-                    raise _operational_error("COMMIT", "the transaction has been rolled back")
+                    raise _lost(connection)
                 connection.commit()
         except BaseException as error:
             group.error = error
@@ -125,7 +132,7 @@ class Writer:
         """Roll back the group, whose only member has failed."""
         try:
             if self._connection:
-                with self._closed_on_error():
+                with self.closed_on_error():
                     self._connection.rollback()
         finally:
             self._end_group(group)
@@ -136,10 +143,7 @@ class Writer:
         self._end_turn()
 
     def _end_turn(self) -> None:
-        """Choose the next thread. What is left of a group that it cannot join is committed."""
-        if group := self._group:
-            self.commit(group)
-            return
+        """Choose the next thread, if one waits."""
         with self._lock:
             if self._queue:
                 self._queue.popleft().is_chosen.set()
@@ -147,7 +151,8 @@ class Writer:
                 self._has_turn = False
 
     @contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
+    def closed_on_error(self) -> Iterator[None]:
+        """Close the connection if this fails, so that no one continues with half of a change."""
         try:
             yield
         except BaseException:
@@ -176,9 +181,7 @@ class Member:
 
     def commit(self) -> None:
         """Wait until the group is committed. Raise the error with which this fails."""
-        if not self._is_first and is_open(self.connection):
-            self.connection.exec_driver_sql(RELEASE)
-        self._leave()
+        self._leave(*(() if self._is_first else (RELEASE,)))
 
     def rollback(self) -> None:
         """Undo what this member did, and wait until the group is committed.
@@ -189,16 +192,21 @@ class Member:
         if self._is_first:
             self._writer.roll_back(self._group)
             return
-        try:
-            if is_open(self.connection):
-                self.connection.exec_driver_sql(ROLL_BACK)
-                self.connection.exec_driver_sql(RELEASE)
-        finally:
-            self._leave()
+        self._leave(ROLL_BACK, RELEASE)
 
-    def _leave(self) -> None:
-        self._writer.end(self._group, alone=self._alone)
-        self._group.has_ended.wait()
+    def _leave(self, *statements: str) -> None:
+        """Execute statements, let the others go on, and wait for the commit.
+
+        If a statement fails, the whole group does.
+        """
+        try:
+            with self._writer.closed_on_error():
+                if is_open(self.connection):
+                    for statement in statements:
+                        self.connection.exec_driver_sql(statement)
+        finally:
+            self._writer.end(self._group, alone=self._alone)
+            self._group.has_ended.wait()
         if error := self._group.error:
             raise _copy(error) from error
 
@@ -211,9 +219,19 @@ def is_open(connection: sa.Connection) -> bool:
     return bool(raw.in_transaction)
 
 
-def _operational_error(statement: str, message: str) -> sa.exc.OperationalError:
+def _lost(connection: sa.Connection | None) -> sa.exc.OperationalError:
+    """Return the error of a group whose transaction has ended before its commit.
+
+    SQLite itself does this if the disk is full or broken. Else the connection was closed.
+    """
+    by_sqlite = connection is not None and not (connection.closed or connection.invalidated)
+    name = "SQLITE_FULL" if by_sqlite else "SQLITE_BUSY"
+    return _operational_error("COMMIT", "the transaction has been rolled back", name)
+
+
+def _operational_error(statement: str, message: str, name: str) -> sa.exc.OperationalError:
     error = sqlite.OperationalError(message)
-    error.sqlite_errorname = "SQLITE_BUSY"
+    error.sqlite_errorname = name
     return sa.exc.OperationalError(statement, None, error)
 
 

@@ -8,11 +8,10 @@ of the ORM, since building its objects takes longer than the query.
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, Protocol
 
 import sqlalchemy as sa
-from flask import Flask, current_app
+from flask import Flask, current_app, g
 
 from posting.db.access import only_reads
 from posting.db.base import db
@@ -56,9 +55,6 @@ class OwnTransaction:
         self.connection.close()  # which rolls back
 
 
-_open = ContextVar[Transaction | None]("open", default=None)
-
-
 def init_app(app: Flask) -> None:
     """Let the threads of this process commit together if the database is a file of SQLite."""
     with app.app_context():
@@ -70,7 +66,7 @@ def init_app(app: Flask) -> None:
 
 def fetch_all(statement: sa.Executable, **values: Any) -> Sequence[Row]:
     """Return the rows of a SELECT, as the transaction sees them if one has begun."""
-    if transaction := _open.get():
+    if transaction := _transaction():
         return transaction.connection.execute(statement, values).all()
     with _reader().connect() as connection:
         return connection.execute(statement, values).all()
@@ -89,18 +85,18 @@ def fetch_value(statement: sa.Executable, **values: Any) -> Any:
 
 
 def execute(
-    statement: sa.Executable, rows: Sequence[Any] = (), /, **values: Any
+    statement: sa.Executable, rows: Sequence[Any] | None = None, /, **values: Any
 ) -> sa.CursorResult[*tuple[Any, ...]]:
     """Execute a statement that writes or locks, for several `rows` or with `values`.
 
     This begins the transaction if none has begun. Raise RuntimeError in code that only reads.
     """
-    return in_transaction().execute(statement, rows or values)
+    return in_transaction().execute(statement, values if rows is None else rows)
 
 
 def in_transaction() -> sa.Connection:
     """Return the connection of the transaction, which begins now if none has begun."""
-    transaction = _open.get() or begin()
+    transaction = _transaction() or begin()
     return transaction.connection
 
 
@@ -111,28 +107,30 @@ def begin(*, alone: bool = False) -> Transaction:
     """
     if only_reads():
         raise RuntimeError("This code has said that it only reads.")
+    if is_in_transaction():
+        raise RuntimeError("A transaction has begun already.")
     writer: Writer | None = current_app.extensions.get(WRITER)
     transaction: Transaction = writer.begin(alone=alone) if writer else OwnTransaction(db.engine)
-    _open.set(transaction)
+    g.transaction = transaction
     return transaction
 
 
 def is_in_transaction() -> bool:
     """Return whether a transaction has begun."""
-    return _open.get() is not None
+    return _transaction() is not None
 
 
 def commit() -> None:
     """Commit the transaction, if one has begun."""
-    if transaction := _open.get():
-        _open.set(None)
+    transaction: Transaction | None = g.pop("transaction", None)
+    if transaction:
         transaction.commit()
 
 
 def rollback() -> None:
     """Roll back the transaction, if one has begun."""
-    if transaction := _open.get():
-        _open.set(None)
+    transaction: Transaction | None = g.pop("transaction", None)
+    if transaction:
         transaction.rollback()
 
 
@@ -169,6 +167,12 @@ def lift_time_limits(connection: sa.Connection) -> None:
             connection.exec_driver_sql(f"SET LOCAL {name} = 0")
     else:
         connection.info[DEADLINE] = math.inf
+
+
+def _transaction() -> Transaction | None:
+    """Return the open transaction of the app context."""
+    transaction: Transaction | None = g.get("transaction")
+    return transaction
 
 
 def _reader() -> sa.Engine:

@@ -13,6 +13,7 @@ from pysqlite3 import dbapi2 as sqlite
 from posting.db import group_commit
 from posting.db.base import Base, db
 from posting.db.engine import sqlite_file
+from posting.db.errors import error_code
 from posting.db.group_commit import MAX_MEMBERS
 from posting.db.transactions import WRITER
 from posting.db.types import now
@@ -204,11 +205,46 @@ def test_a_transaction_that_sqlite_has_rolled_back_fails_for_all(
             raise KeyError
 
     second, third = queue(write, "second", before=end_it), queue(write, "third")
-    with pytest.raises(sa.exc.OperationalError, match="rolled back"):
+    with pytest.raises(sa.exc.OperationalError, match="rolled back") as error:
         first.commit()
+    assert error_code(error.value) == "SQLITE_FULL"  # 507, as for a member alone
     with pytest.raises(sa.exc.OperationalError, match="rolled back"):
         second.result()
     assert third.result() == "third"  # in a group of its own
+    assert stored() == {"third"}
+
+
+@pytest.fixture(params=["RELEASE", "ROLL_BACK"])
+def broken(request, monkeypatch):
+    """The name of a statement that fails."""
+    monkeypatch.setattr(group_commit, request.param, "ROLLBACK TO elsewhere")
+    return request.param
+
+
+def test_a_member_that_cannot_leave_fails_for_all(first, queue, write, stored, broken):
+    """None of its rows may be stored, and the turn must not be lost."""
+
+    def fail(_member):
+        if broken == "ROLL_BACK":
+            raise KeyError
+
+    second, third = queue(write, "second", before=fail), queue(write, "third")
+    with pytest.raises(sa.exc.OperationalError, match="rolled back"):
+        first.commit()
+    with pytest.raises(sa.exc.OperationalError, match="no such savepoint"):
+        second.result()
+    assert third.result() == "third"
+    assert stored() == {"third"}
+
+
+def test_an_engine_that_is_disposed_fails_for_all(app, first, queue, write, stored):
+    with app.app_context():
+        engine = db.engine
+    second = queue(write, "second", before=lambda _: engine.dispose())
+    for committed in (first.commit, second.result):
+        with pytest.raises(sa.exc.OperationalError, match="rolled back"):
+            committed()
+    write("third")
     assert stored() == {"third"}
 
 
