@@ -1,4 +1,4 @@
-"""Who may change what members have written."""
+"""Permissions to change what members have written."""
 
 from werkzeug.exceptions import Forbidden
 

@@ -9,9 +9,12 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
-from flask import Flask, current_app, g
+from flask import Flask, current_app
+from flask.ctx import AppContext
+from flask.globals import app_ctx
 
 from posting.db.access import only_reads
 from posting.db.base import db
@@ -26,7 +29,7 @@ WRITER = "posting.writer"
 
 
 class Transaction(Protocol):
-    """What a request writes until `commit`; on SQLite, it may be a member of a group."""
+    """The writes of a request until its `commit`. On SQLite, this can be a member of a group."""
 
     @property
     def connection(self) -> sa.Connection: ...
@@ -53,6 +56,10 @@ class OwnTransaction:
 
     def rollback(self) -> None:
         self.connection.close()  # which rolls back
+
+
+# The open transactions, as contexts can be nested.
+_open: WeakKeyDictionary[AppContext, Transaction] = WeakKeyDictionary()
 
 
 def init_app(app: Flask) -> None:
@@ -111,7 +118,7 @@ def begin(*, alone: bool = False) -> Transaction:
         raise RuntimeError("A transaction has begun already.")
     writer: Writer | None = current_app.extensions.get(WRITER)
     transaction: Transaction = writer.begin(alone=alone) if writer else OwnTransaction(db.engine)
-    g.transaction = transaction
+    _open[_context()] = transaction
     return transaction
 
 
@@ -122,15 +129,13 @@ def is_in_transaction() -> bool:
 
 def commit() -> None:
     """Commit the transaction, if one has begun."""
-    transaction: Transaction | None = g.pop("transaction", None)
-    if transaction:
+    if transaction := _open.pop(_context(), None):
         transaction.commit()
 
 
 def rollback() -> None:
     """Roll back the transaction, if one has begun."""
-    transaction: Transaction | None = g.pop("transaction", None)
-    if transaction:
+    if transaction := _open.pop(_context(), None):
         transaction.rollback()
 
 
@@ -171,8 +176,13 @@ def lift_time_limits(connection: sa.Connection) -> None:
 
 def _transaction() -> Transaction | None:
     """Return the open transaction of the app context."""
-    transaction: Transaction | None = g.get("transaction")
-    return transaction
+    return _open.get(_context())
+
+
+def _context() -> AppContext:
+    proxy: Any = app_ctx
+    context: AppContext = proxy._get_current_object()
+    return context
 
 
 def _reader() -> sa.Engine:

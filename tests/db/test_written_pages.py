@@ -1,4 +1,4 @@
-"""How many pages a write adds to the log of SQLite, which is most of what it costs."""
+"""The number of pages that a write adds to the log of SQLite, which is most of its cost."""
 
 from contextlib import closing
 from pathlib import Path
