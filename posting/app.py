@@ -34,7 +34,7 @@ BEFORE_REQUEST = (
     csrf.refuse_cross_site_writes,
 )
 AFTER_REQUEST = (
-    errors.end_transaction,  # before the others, since it may replace the response
+    errors.catch_failed_rollback,  # before the others, since it may replace the response
     headers.add_headers,  # before those below: the ETag is made from the whole response
     response_cache.store,  # with all headers, but before a 304 loses its body
     etags.make_conditional,

@@ -11,7 +11,14 @@ from tests.helpers.recipes import RECIPES, steps
 def test_the_guide_has_a_recipe_for_each_common_change():
     assert set(RECIPES) == {
         f"Add {change}"
-        for change in ("a field", "a migration", "an endpoint", "a setting", "a command")
+        for change in (
+            "a feature",
+            "a field",
+            "a migration",
+            "an endpoint",
+            "a setting",
+            "a command",
+        )
     }
 
 

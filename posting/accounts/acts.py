@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from posting.accounts.current_user import current_user
 from posting.accounts.models import Act
-from posting.db.transactions import execute
+from posting.db.transactions import after_commit, execute
 from posting.web import audit
 
 OPERATOR = "operator"
@@ -37,7 +37,7 @@ def record_by_operator(action: str, user_id: str) -> None:
 def _record(**values: Any) -> None:
     execute(_INSERT, **values)
     target = describe_target(values["target_kind"], values["target_id"], values["user_id"])
-    audit.log("moderation", act=values["action"], target=target)
+    after_commit(lambda: audit.log("moderation", act=values["action"], target=target))
 
 
 def describe_target(kind: str, id: str, user: str | None) -> str:

@@ -15,8 +15,8 @@ from posting.web.errors import NotSignedIn
 from posting.web.limits import Counts, Hits, Limit
 from posting.web.middleware.proxy import client_ip
 
-ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", client_ip, Counts.FAILURES)
-ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", client_ip, Counts.FAILURES, times=5)
+ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", counts=Counts.FAILURES)
+ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", counts=Counts.FAILURES, times=5)
 
 # A hash takes 32 MiB and a core; more of them at once would only slow down other requests.
 _hashing = BoundedSemaphore(os.cpu_count() or 1)
@@ -28,8 +28,8 @@ def hash_password(password: str) -> str:
         return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
 
 
-def verify_password(user: Row | None, username: str, password: str, hits: Hits) -> bool:
-    """Return whether `password` is the password of `user`, the account named `username`.
+def verify_password(user: Row | None, username: str, password: str, hits: Hits) -> Row | None:
+    """Return `user`, the account named `username`, if `password` is its password.
 
     This takes the same time whether there is such an account or not. It is counted in `hits` by
     client, and by client and account, and committed before the password is checked. The caller
@@ -42,13 +42,13 @@ def verify_password(user: Row | None, username: str, password: str, hits: Hits) 
     with _hashing:
         matches = check_password_hash(known, password)
     if not matches or user is None:
-        return False
+        return None
     g.user_id = user.id
-    return True
+    return user
 
 
-def rehash_if_needed(user: Row, password: str) -> str:
-    """Return the hash of the user's own password, with the configured parameters."""
+def current_hash(user: Row, password: str) -> str:
+    """Return the hash of the user's own password with the parameters of the settings."""
     stored: str = user.password_hash
     is_current = stored.startswith(current_app.config["PASSWORD_HASH"] + "$")
     return stored if is_current else hash_password(password)

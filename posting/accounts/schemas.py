@@ -27,8 +27,10 @@ from posting.web.fields import (
     not_blank,
     one_line,
 )
-from posting.web.messages import SAME_AS_USERNAME, Message
+from posting.web.messages import Message
 from posting.web.schemas import Input, Output
+
+SAME_AS_USERNAME = Message("same_as_username", "Must not be the username.")
 
 
 class Author(Output):

@@ -6,7 +6,7 @@ of the ORM, since building its objects takes longer than the query.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -58,8 +58,9 @@ class OwnTransaction:
         self.connection.close()  # which rolls back
 
 
-# The open transactions, as contexts can be nested.
+# The open transactions, as contexts can be nested, and what to call when they are committed.
 _open: WeakKeyDictionary[AppContext, Transaction] = WeakKeyDictionary()
+_after_commit: WeakKeyDictionary[AppContext, list[Callable[[], None]]] = WeakKeyDictionary()
 
 
 def init_app(app: Flask) -> None:
@@ -128,13 +129,27 @@ def is_in_transaction() -> bool:
 
 
 def commit() -> None:
-    """Commit the transaction, if one has begun."""
+    """Commit the transaction, if one has begun. Then call what `after_commit` was given."""
+    calls = _after_commit.pop(_context(), [])
     if transaction := _open.pop(_context(), None):
         transaction.commit()
+        for call in calls:
+            call()
+
+
+def after_commit(call: Callable[[], None]) -> None:
+    """Call a function when the transaction has been committed, such as one that logs it.
+
+    Raise RuntimeError if no transaction has begun.
+    """
+    if not is_in_transaction():
+        raise RuntimeError("No transaction has begun.")
+    _after_commit.setdefault(_context(), []).append(call)
 
 
 def rollback() -> None:
     """Roll back the transaction, if one has begun."""
+    _after_commit.pop(_context(), None)
     if transaction := _open.pop(_context(), None):
         transaction.rollback()
 

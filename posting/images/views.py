@@ -26,7 +26,7 @@ from posting.web.limits import Counts, Limit
 from posting.web.messages import Message
 from posting.web.problems import Coded
 from posting.web.rows import Item, pick, to_item
-from posting.web.urls import with_url
+from posting.web.urls import external_url
 
 TOO_MANY_IMAGES = Message(
     "too_many_images", f"The post has {IMAGES_PER_POST} images, the most it can."
@@ -105,7 +105,7 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
     )
     item = to_item(inserted.one())
     execute(sa.insert(ImageData), image_id=item["id"], data=data.data)
-    image = with_url("images.get_image", item)
+    image = _with_url(item)
     return once.commit(image, {"Location": image["url"]})
 
 
@@ -135,7 +135,7 @@ def get_image(id: str) -> Reply:
 )
 def get_image_metadata(id: str) -> Reply:
     """Read the metadata of an image."""
-    return with_url("images.get_image", queries.get_image(id))
+    return _with_url(queries.get_image(id))
 
 
 @images.patch(
@@ -156,7 +156,7 @@ def edit_image(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     edit(Image, image, body)
     edited = queries.get_image(id)
     commit()
-    return with_url("images.get_image", edited)
+    return _with_url(edited)
 
 
 @images.delete(
@@ -181,14 +181,19 @@ def delete_image(id: str, if_match: str | None) -> Reply:
 def list_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
     """Return the images of several posts as they are sent, by the id of their post."""
     return {
-        id: [with_url("images.get_image", image) for image in images]
+        id: [_with_url(image) for image in images]
         for id, images in queries.get_images_of_posts(ids).items()
     }
 
 
+def _with_url(image: Item) -> Item:
+    """Return an image with the URL of its file."""
+    return {"id": image["id"], "url": external_url("images.get_image", id=image["id"])} | image
+
+
 def _require_match(if_match: str | None, image: Row) -> None:
     """Raise 412 unless `If-Match` has the ETag of the metadata, or of the image: its ID."""
-    metadata = with_url("images.get_image", pick(schemas.Image, image))
+    metadata = _with_url(pick(schemas.Image, image))
     require_etag(if_match, etag_of(metadata), image.id)
 
 

@@ -123,7 +123,9 @@ def page(template: str, **context: Any) -> Response:
 
 def page_at(rule: str, *, query: Schema | None = None) -> Callable[[View], View]:
     """Register a page, which is the same for everyone and not in the document."""
-    return pages.get(rule, access=PUBLIC, cache=SHARED, query=query, documented=False)
+    return pages.get(
+        rule, access=PUBLIC, cache=SHARED, query=query, any_query=True, documented=False
+    )
 
 
 def page_of_api(rule: str) -> Callable[[View], View]:
@@ -269,19 +271,19 @@ def show_about() -> Reply:
     return response
 
 
-@pages.get("/custom.css", access=PUBLIC, cache=SHARED, documented=False)
+@pages.get("/custom.css", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
 def show_custom_css() -> Reply:
     """Show the style sheet that the operator has written."""
     return send_from_directory(current_app.instance_path, CUSTOM_CSS)
 
 
-@pages.get("/favicon.svg", access=PUBLIC, cache=SHARED, documented=False)
+@pages.get("/favicon.svg", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
 def show_icon() -> Reply:
     """Show the icon of the site."""
     return send_static_file("favicon.svg")
 
 
-@pages.get("/robots.txt", access=PUBLIC, cache=SHARED, documented=False)
+@pages.get("/robots.txt", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
 def show_robots() -> Reply:
     """Say which pages are not for search engines."""
     lines = [f"Disallow: {request.script_root}{path}\n" for path in NOT_FOR_ROBOTS]

@@ -176,16 +176,12 @@ class Endpoint:
         )
 
     def _call(self, path: Mapping[str, str], inputs: dict[str, Any]) -> Response:
-        """Prepare the body, count the request and call the view."""
+        """Prepare the body, and call the view. Count the request as the limit says."""
         arguments = {**path, **inputs}
         if self.prepare:
             arguments["prepared"] = self.prepare(inputs["body"])
-        if self.limit:
-            return self._call_limited(self.limit, arguments)
-        return self._call_view(arguments)
-
-    def _call_limited(self, limit: Limit, arguments: dict[str, Any]) -> Response:
-        """Call the view, and count the request as its limit says."""
+        if not (limit := self.limit):
+            return self._call_view(arguments)
         hits = Hits()
         if limit.counts is Counts.FAILURES:
             response = self._call_view(arguments | {"hits": hits})
@@ -259,7 +255,7 @@ class Endpoint:
         """The names in a query that count, or None if others are refused."""
         if self.query:
             return frozenset(self.query.fields) if self.query.unknown == EXCLUDE else None
-        return frozenset() if self.any_query or not self.documented else None
+        return frozenset() if self.any_query else None
 
     @cached_property
     def _default_query(self) -> dict[str, Any] | None:

@@ -207,7 +207,7 @@ def respond_to_database_error(error: sa.exc.DBAPIError | sa.exc.TimeoutError) ->
     return respond(http_error)
 
 
-def end_transaction(response: Response) -> Response:
+def catch_failed_rollback(response: Response) -> Response:
     """Roll back what the request has left open. An error of the database becomes the response."""
     try:
         transactions.end_transaction()

@@ -26,6 +26,7 @@ from posting.db.base import Base, db
 from posting.db.purge import purge_expired
 from posting.db.transactions import commit, execute, fetch_one
 from posting.db.types import UtcDateTime, now
+from posting.web.middleware.proxy import client_ip
 
 
 class RateWindow(Base):
@@ -43,11 +44,6 @@ class RateWindow(Base):
 CLOCK_SKEW = timedelta(minutes=1)  # the largest expected difference between machines
 
 
-@cache
-def _multiplied(rate: Rate, times: int) -> Rate:
-    return Rate(rate.amount * times, rate.unit)
-
-
 class Counts(Enum):
     """The requests that a limit counts."""
 
@@ -60,12 +56,13 @@ class Counts(Enum):
 class Limit:
     """A maximum number of hits per window and subject: a setting's rate, or a multiple of it.
 
-    An attempt that fails with an error of `refunded` does not count.
+    `subject` names the client or user whose hits are counted. A view that counts failures names
+    them itself. An attempt that fails with an error of `refunded` does not count.
     """
 
     name: str
     setting: str
-    subject: Callable[[], str]
+    subject: Callable[[], str] = client_ip
     counts: Counts = Counts.SUCCESSES
     times: int = 1
     refunded: tuple[type[Exception], ...] = ()
@@ -73,7 +70,7 @@ class Limit:
     def rate(self, config: Mapping[str, Any]) -> Rate | None:
         """Return the rate; None if the setting is empty."""
         rate: Rate | None = config[self.setting]
-        return _multiplied(rate, self.times) if rate else None
+        return rate and replace(rate, amount=rate.amount * self.times)
 
     def error(self, config: Mapping[str, Any]) -> TooManyRequests | None:
         """Return the error beyond the limit, for the OpenAPI document."""

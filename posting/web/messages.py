@@ -28,5 +28,4 @@ class Message(str):
 MALFORMED_ID = Message("malformed", "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'.")
 REPEATED = Message("repeated", "Given more than once.")
 REQUIRED = Message("required", "Missing data for required field.")
-SAME_AS_USERNAME = Message("same_as_username", "Must not be the username.")
 UNKNOWN = Message("unknown", "Unknown field.")

@@ -47,7 +47,7 @@ def check_readiness() -> Reply:
     return {"status": "ok"}, {"Cache-Control": "no-store"}
 
 
-@system.get("/metrics", access=PUBLIC, documented=False)
+@system.get("/metrics", access=PUBLIC, any_query=True, documented=False)
 def get_metrics() -> Reply:
     """Return metrics for Prometheus, if they are enabled."""
     if current_app.config["METRICS"] == "off":
@@ -83,7 +83,9 @@ def show_docs() -> Reply:
     return response
 
 
-@system.get("/static/<path:filename>", access=PUBLIC, cache=SHARED, documented=False)
+@system.get(
+    "/static/<path:filename>", access=PUBLIC, cache=SHARED, any_query=True, documented=False
+)
 def get_static(filename: str) -> Reply:
     """Serve a static file."""
     return send_static_file(filename)
@@ -92,13 +94,13 @@ def get_static(filename: str) -> Reply:
 system.add_app_template_global(static_url)
 
 
-@root.get("/", access=PUBLIC, documented=False)
+@root.get("/", access=PUBLIC, any_query=True, documented=False)
 def get_root() -> Reply:
     """Redirect to the API documentation, where there are no pages."""
     return current_app.make_response(redirect(external_url("system.show_docs")))
 
 
-@system.get("/docs/<path:filename>", access=PUBLIC, cache=SHARED, documented=False)
+@system.get("/docs/<path:filename>", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
 def get_docs_asset(filename: str) -> Reply:
     """Serve a file of Swagger UI, from its package."""
     return send_from_directory(str(SWAGGER_UI), filename)

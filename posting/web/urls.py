@@ -26,8 +26,3 @@ def base_url() -> str:
 def url_template(rule: str) -> str:
     """Return a route's path with its parameters in braces, such as `/posts/{id}`."""
     return re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule)
-
-
-def with_url(endpoint: str, item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item with the URL of the endpoint that serves it."""
-    return {"id": item["id"], "url": external_url(endpoint, id=item["id"])} | item

@@ -9,9 +9,9 @@ from posting.accounts import schemas, sessions
 from posting.accounts.current_user import SESSION_OPTIONAL, SESSION_REQUIRED, current_user
 from posting.accounts.passwords import (
     ADDRESS_LIMIT,
+    current_hash,
     hash_password,
     lock_verified_account,
-    rehash_if_needed,
     store_password_hash,
     verify_password,
 )
@@ -22,13 +22,12 @@ from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
 from posting.web.limits import Counts, Hits, Limit
-from posting.web.middleware.proxy import client_ip
 from posting.web.problems import Coded
 from posting.web.rows import pick
 from posting.web.urls import external_url
 
 # Attempts, because hashing is what costs.
-SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", client_ip, Counts.ATTEMPTS)
+SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", counts=Counts.ATTEMPTS)
 
 auth = Blueprint("auth", __name__, description="Sign-up, sign-in and sessions")
 
@@ -88,12 +87,12 @@ def sign_up(body: dict[str, Any]) -> Reply:
 def sign_in(body: dict[str, str], hits: Hits) -> Reply:
     """Sign in. Starts a session; a session sent with the request is ended."""
     user = find_account(body["username"])
-    is_right = verify_password(user, body["username"], body["password"], hits)
-    if not is_right or user is None:
+    verified = verify_password(user, body["username"], body["password"], hits)
+    if verified is None:
         audit.log("sign-in-failed", user=user.id if user else None)
         raise WrongCredentials
-    password_hash = rehash_if_needed(user, body["password"])
-    verified, user = user, lock_verified_account(user)
+    password_hash = current_hash(verified, body["password"])
+    user = lock_verified_account(verified)
     if password_hash != verified.password_hash:
         store_password_hash(user.id, password_hash)
     hits.refund()

@@ -31,7 +31,7 @@ from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput, NotSignedIn
 from posting.web.etags import etag_of, require_etag
 from posting.web.limits import Hits
-from posting.web.messages import SAME_AS_USERNAME, Message
+from posting.web.messages import Message
 from posting.web.problems import Coded
 from posting.web.rows import pick
 
@@ -95,7 +95,7 @@ def edit_me(body: dict[str, Any], if_match: str | None, hits: Hits) -> Reply:
         if current_password is None:
             raise InvalidInput.at("/current_password", CURRENT_PASSWORD_MISSING)
         if is_own_name(password, body.get("username", user.username)):
-            raise InvalidInput.at("/password", SAME_AS_USERNAME)
+            raise InvalidInput.at("/password", schemas.SAME_AS_USERNAME)
         if not verify_password(user, user.username, current_password, hits):
             audit.log("password-refused")
             raise InvalidInput.at("/current_password", WRONG_PASSWORD)

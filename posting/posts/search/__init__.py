@@ -77,8 +77,6 @@ def find_posts(
     terms: Sequence[Term], author: str | None, after: Position | None, limit: int
 ) -> list[Position]:
     """Return the newest posts, after a position, in which all terms occur."""
-    if not terms:
-        return []
     implementation = _implementation(db.engine)
     rows: Sequence[sa.Row[Any]] = []
     for statement, values in implementation.searches(_shorten_phrases(terms), author, after, limit):
