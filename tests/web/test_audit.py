@@ -4,9 +4,11 @@ import json
 import logging
 
 import pytest
+import sqlalchemy as sa
 from flask.logging import default_handler
 
 from posting import logs
+from posting.db.base import db
 from posting.web import audit
 from tests.conftest import PASSWORD, TOKEN
 
@@ -51,6 +53,21 @@ def test_failed_sign_ins_are_logged_without_the_input(app, alice, events):
     logged = events()
     assert summaries(logged) == [("sign-in-failed", alice.user["id"]), ("sign-in-failed", None)]
     assert "password" not in json.dumps(logged)
+
+
+def test_a_deletion_that_cannot_be_committed_is_not_logged(app, moderator, post, events):
+    def fail(_connection):
+        raise sa.exc.OperationalError("COMMIT", {}, Exception("no"))
+
+    events()
+    with app.app_context():
+        engine = db.engine
+    sa.event.listen(engine, "commit", fail)
+    assert moderator.delete(f"/posts/{post['id']}").status_code >= 500
+    sa.event.remove(engine, "commit", fail)
+    assert events() == []
+    assert moderator.delete(f"/posts/{post['id']}").status_code == 204
+    assert summaries(events()) == [("moderation", moderator.user["id"])]
 
 
 def test_a_refused_sign_in_names_the_suspended_user(flask, app, alice, events):
