@@ -56,16 +56,18 @@ def require_user() -> None:
 
     A token wins over a session.
     """
-    flask_login.login_user(_authenticate())
-    if not (current_user.may_write or request.method in SAFE_METHODS):
+    user = _authenticate()
+    if not (user.may_write or request.method in SAFE_METHODS):
         raise tokens.InsufficientScope
+    flask_login.login_user(user)
 
 
 def require_session() -> None:
     """Raise 401 unless the request has a valid session, and 403 if it has a token."""
-    flask_login.login_user(_authenticate())
-    if current_user.token_id:
+    user = _authenticate()
+    if user.token_id:
         raise tokens.TokenNotAllowed
+    flask_login.login_user(user)
 
 
 def _authenticate() -> CurrentUser:
