@@ -7,14 +7,14 @@ indexes it, in the same transaction.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import sqlalchemy as sa
 
 from posting.config import StartError
 from posting.db.base import db
 from posting.db.errors import error_reason
-from posting.db.transactions import fetch_all, in_transaction, lift_time_limits
+from posting.db.transactions import in_transaction, lift_time_limits
 from posting.db.types import Position
 from posting.posts.models import Post
 from posting.posts.search import postgres, sqlite
@@ -42,13 +42,10 @@ class Implementation(Protocol):
     def remove(self, connection: sa.Connection, positions: Sequence[Position]) -> None:
         """Remove the entries of posts, if they have one."""
 
-    def searches(
+    def find(
         self, terms: Sequence[Term], author: str | None, after: Position | None, limit: int
-    ) -> Iterator[tuple[sa.TextClause, dict[str, Any]]]:
-        """Yield statements and their parameters; each finds what the one before may have missed."""
-
-    def position(self, row: sa.Row[Any]) -> Position:
-        """Return the position of a post that was found."""
+    ) -> list[Position]:
+        """Return the newest posts, after a position, in which all terms occur."""
 
 
 def index_posts(entries: Sequence[Entry]) -> None:
@@ -77,13 +74,7 @@ def find_posts(
     terms: Sequence[Term], author: str | None, after: Position | None, limit: int
 ) -> list[Position]:
     """Return the newest posts, after a position, in which all terms occur."""
-    implementation = _implementation(db.engine)
-    rows: Sequence[sa.Row[Any]] = []
-    for statement, values in implementation.searches(_shorten_phrases(terms), author, after, limit):
-        rows = fetch_all(statement, **values)
-        if len(rows) == limit:
-            break
-    return [implementation.position(row) for row in rows]
+    return _implementation(db.engine).find(_shorten_phrases(terms), author, after, limit)
 
 
 def _shorten_phrases(terms: Sequence[Term]) -> list[Term]:

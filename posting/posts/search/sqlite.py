@@ -4,12 +4,12 @@ A rowid is the position of a post, because FTS5 returns matches in the order of 
 milliseconds, and the first 15 bits of its id.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import sqlalchemy as sa
 
+from posting.db.transactions import fetch_all
 from posting.db.types import Position, from_milliseconds, to_milliseconds
 from posting.posts.search.entries import Entry
 from posting.posts.search.words import Term
@@ -58,21 +58,16 @@ def remove(connection: sa.Connection, positions: Sequence[Position]) -> None:
         connection.execute(DELETE, values)
 
 
-def searches(
+def find(
     terms: Sequence[Term], author: str | None, after: Position | None, limit: int
-) -> Iterator[tuple[sa.TextClause, dict[str, Any]]]:
-    """Yield the statement and its parameters."""
+) -> list[Position]:
     phrases = (f'"{" ".join(term.words)}"{"*" * term.is_prefix}' for term in terms)
     match = f"{{title content}} : ({' AND '.join(phrases)})"
     if author:
         match += f' AND author : "{author}"'
     before = first_rowid(after) if after else MAX_ROWID
-    yield FIND, {"match": match, "before": before, "limit": limit}
-
-
-def position(row: sa.Row[Any]) -> Position:
-    """Return the position of a post that was found."""
-    return from_milliseconds(row.rowid >> ID_BITS), row.post_id
+    rows = fetch_all(FIND, match=match, before=before, limit=limit)
+    return [(from_milliseconds(row.rowid >> ID_BITS), row.post_id) for row in rows]
 
 
 def first_rowid(position: Position) -> int:
