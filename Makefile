@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CASES ?= 300
+BIOME := @biomejs/biome@2.6.8
+TYPESCRIPT := typescript@5.9.3
 
 .DEFAULT_GOAL := help
-.PHONY: help install run dev test test-all coverage live fuzz bench bench-scale pages lint types format lock clean
+.PHONY: help install run dev test test-all coverage live fuzz bench bench-scale pages script lint types format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +48,11 @@ bench-scale: $(VENV)/dev ## Benchmark ten million posts; needs wrk, Postgres, 20
 
 pages: $(VENV)/dev ## Check the pages with Lighthouse, axe-core and html-validate; needs npm and Chromium
 	@$(BIN)/python -m bench.pages
+
+script: ## Check and test the script and the styles of the pages; needs npm
+	@npx --yes $(BIOME) ci --config-path=.ci/biome.json posting/static tests/static
+	@npx --yes --package=$(TYPESCRIPT) tsc --project .ci/tsconfig.json
+	@node --test tests/static
 
 lint: $(VENV)/dev ## Check style and common mistakes
 	@$(BIN)/ruff check .

@@ -8,6 +8,7 @@ import argparse
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -132,7 +133,8 @@ def weigh(url: str) -> int:
     """Return the bytes of the front page, its style and its script, compressed."""
     with urlopen(url) as response:
         html = response.read()
-    files = (ROOT / "posting" / "static" / name for name in ("pages.css", "pages.js"))
+    names = re.findall(r'"[^"]*/static/\w+/([\w.-]+)"', html.decode())
+    files = (ROOT / "posting" / "static" / name for name in names)
     return sum(
         len(gzip.compress(body, 6)) for body in (html, *(file.read_bytes() for file in files))
     )

@@ -1,5 +1,3 @@
-"use strict";
-
 // To sign in, try out POST /signin: the browser then sends the session cookie with each request.
 const page = document.getElementById("swagger-ui");
 

@@ -10,7 +10,7 @@ from posting.web import openapi
 from posting.web.access_log import MEDIA_TYPE, render_metrics
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Reply
 from posting.web.schemas import Health
-from posting.web.static_files import send_static_file, static_url
+from posting.web.static_files import script_urls, send_static_file, static_url
 from posting.web.urls import external_url
 
 system = Blueprint("system", __name__, description="Health and documentation")
@@ -92,6 +92,7 @@ def get_static(filename: str) -> Reply:
 
 
 system.add_app_template_global(static_url)
+system.add_app_template_global(script_urls)
 
 
 @root.get("/", access=PUBLIC, any_query=True, documented=False)

@@ -289,16 +289,36 @@ def test_an_operator_adds_a_style_sheet(make_app, anonymous, tmp_path):
 
 
 def test_static_files_change_their_url_with_their_content(read, anonymous):
-    [style, script] = [
+    urls = [
         *[link["href"] for link in read("/").all("link", rel="stylesheet")],
+        *[link["href"] for link in read("/").all("link", rel="modulepreload")],
         *[script["src"] for script in read("/").all("script")],
     ]
-    for url in (style, script):
+    assert len(urls) > 3
+    for url in urls:
         with anonymous.get(url) as response:
             assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
-        with anonymous.get(url.partition("?")[0] + "?v=other") as response:
-            assert response.status_code == 200
-            assert response.headers["Cache-Control"] == "no-cache"
+        name = url.rpartition("/")[2]
+        for other in (f"/static/{name}", f"/static/0123456789ab/{name}"):
+            with anonymous.get(other) as response:
+                assert response.status_code == 200
+                assert response.headers["Cache-Control"] == "no-cache"
+
+
+@pytest.mark.parametrize("path", ["/", "/p/{id}", "/write", "/settings", "/signin", "/signup"])
+def test_no_module_waits_for_another(read, anonymous, post, path):
+    """A page preloads all modules that its script imports, and each once."""
+    page = read(path.format(id=post["id"]))
+    [script] = [script["src"] for script in page.all("script")]
+    preloaded = [link["href"] for link in page.all("link", rel="modulepreload")]
+    loaded = [script, *preloaded]
+    assert len(set(loaded)) == len(loaded)
+    imported = set()
+    for url in loaded:
+        with anonymous.get(url) as response:
+            names = re.findall(r'^(?:import|.* from) "\./(.*)";$', response.text, re.MULTILINE)
+        imported |= {f"{url.rpartition('/')[0]}/{name}" for name in names}
+    assert imported == set(preloaded)
 
 
 def test_search_engines_are_told_what_not_to_read(anonymous):

@@ -125,5 +125,5 @@ def test_a_problem_and_its_errors_have_codes(alice, anonymous):
 
 def test_a_range_beyond_a_file_has_a_code(anonymous):
     headers = {"Range": "bytes=999999999-"}
-    with anonymous.get("/static/pages.js", headers=headers) as response:
+    with anonymous.get("/static/pages.css", headers=headers) as response:
         assert assert_problem(response, 416)["code"] == "range_not_satisfiable"

@@ -1,0 +1,40 @@
+// Times in words, in the reader's own language.
+
+import { all } from "./dom.js";
+
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [
+  ["year", 31536000],
+  ["month", 2592000],
+  ["week", 604800],
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+];
+
+/**
+ * Return the largest unit that fits into a number of seconds, and how many of it there are.
+ * @param {number} seconds
+ * @returns {[number, Intl.RelativeTimeFormatUnit]}
+ */
+export function inUnits(seconds) {
+  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? UNITS.at(-1);
+  return [Math.trunc(seconds / length), unit];
+}
+
+/**
+ * Show the times in a part of the page.
+ * @param {ParentNode} part
+ */
+export function showTimes(part) {
+  const words = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
+  for (const time of all(part, "time[datetime]")) {
+    const then = new Date(time.dateTime);
+    const seconds = Math.round((then.getTime() - Date.now()) / 1000);
+    time.textContent = words.format(...inUnits(seconds));
+    time.lang = words.resolvedOptions().locale;
+    time.title = exact.format(then);
+  }
+}

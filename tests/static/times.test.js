@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { inUnits } from "../../posting/static/times.js";
+
+const MINUTE = 60;
+const DAY = 86_400;
+
+for (const [seconds, expected] of [
+  [0, [0, "second"]],
+  [-59, [-59, "second"]],
+  [-MINUTE, [-1, "minute"]],
+  [-(2 * MINUTE - 1), [-1, "minute"]],
+  [-DAY, [-1, "day"]],
+  [-6 * DAY, [-6, "day"]],
+  [-7 * DAY, [-1, "week"]],
+  [-30 * DAY, [-1, "month"]],
+  [-365 * DAY, [-1, "year"]],
+  [364 * DAY, [12, "month"]],
+]) {
+  test(`${seconds} seconds are ${expected.join(" ")}`, () => {
+    assert.deepEqual(inUnits(seconds), expected);
+  });
+}
