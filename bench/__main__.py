@@ -10,19 +10,24 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import finding, footprint, report, rows, signing_in
+from bench import finding, footprint, report, rows, signing_in, writing
 from bench.harness import POSTS, Bench
 
 RESULTS = Path(__file__).parent / "results.md"
 MEASUREMENTS = (
     rows.reading,
+    rows.reading_by_members,
     rows.pages,
     rows.behind_nginx,
     rows.reading_while_writing,
-    rows.writing,
+    writing.on_sqlite,
+    writing.slowest,
+    writing.on_postgres,
     signing_in.signing_in,
     rows.scaling,
     finding.finding,
+    finding.finding_comments,
+    finding.following,
     finding.feeds,
     finding.tokens,
     footprint.memory,

@@ -2,10 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from urllib.request import Request, urlopen
 
 from bench import data
-from bench.harness import Bench, Row, get_body, sign_up_and_in, temporary_postgres
+from bench.harness import (
+    POSTS,
+    Bench,
+    Row,
+    create_token,
+    get_body,
+    sign_up_and_in,
+    temporary_postgres,
+)
 from bench.rows import LIMIT, MANY, OURS, UNCACHED
 
 FIRST = "first page"
@@ -18,6 +25,14 @@ LISTS = {
     "a word of an author": f"/posts?q=even&author={data.user_id(7)}",
     "a word that is only in the older half": "/posts?q=early",
     "words that are never together": "/posts?q=early+late",
+}
+SEARCHES = {
+    "newest": "",
+    "a rare word": f"&q={POSTS // 3}",
+    "a word in half of them": "&q=even",
+    "three such words": "&q=even+left+warm",
+    "a word of an author": f"&q=even&author={data.user_id(7)}",
+    "a word that is only in the older half": "&q=early",
 }
 AT_LEAST = {"by activity": 0.8} | dict.fromkeys(list(LISTS)[2:5], 0.2)
 PATIENT = ("--timeout", "30s")
@@ -38,6 +53,48 @@ def finding(bench: Bench) -> Iterator[Row]:
             yield Row(f"GET /posts: 20 of {MANY:,} on {engine}", rates, targets)
 
 
+def finding_comments(bench: Bench) -> Iterator[Row]:
+    """Compare searches in comments with the same ones in as many posts, without the cache."""
+    with temporary_postgres() as postgres_url:
+        file = bench.folder / "comments.db"
+        for engine, database in (("SQLite", f"sqlite:///{file}"), ("Postgres", postgres_url)):
+            data.create(database, POSTS, comments=POSTS)
+            url = bench.posting(database, POSTING_RESPONSE_CACHE="off")
+            contenders, targets = {}, {}
+            for name, query in SEARCHES.items():
+                comments, posts = f"{name} in comments", f"{name} in posts"
+                contenders[comments] = (f"{url}/comments?limit=20{query}", *PATIENT)
+                contenders[posts] = (f"{url}/posts?limit=20{query}", *PATIENT)
+                targets[comments, posts] = 0.8
+            rates = bench.compare(contenders)
+            yield Row(f"GET /comments: 20 of {POSTS:,} on {engine}", rates, targets)
+
+
+def following(bench: Bench) -> Iterator[Row]:
+    """Compare pages of a million changes with a list of posts, without the cache."""
+    with temporary_postgres() as postgres_url:
+        file = bench.folder / "changes.db"
+        for engine, database in (("SQLite", f"sqlite:///{file}"), ("Postgres", postgres_url)):
+            data.create(database, POSTS)
+            data.add_changes(database, MANY)
+            url = bench.posting(database, POSTING_RESPONSE_CACHE="off")
+            end = _cursor(f"{url}/changes")
+            epoch, _, _, day = end.split(".")
+            start = f"{epoch}.0.0.{day}"
+            _, transaction, _, _ = _cursor(f"{url}/changes?after={start}").split(".")
+            middle = f"{epoch}.{transaction}.{MANY // 2}.{day}"
+            places = {"from the start": start, "from the middle": middle, "nothing new": end}
+            contenders = {name: (f"{url}/changes?after={at}",) for name, at in places.items()}
+            rates = bench.compare({FIRST: (f"{url}/posts",), **contenders})
+            targets = {(name, FIRST): 0.8 for name in places}
+            yield Row(f"GET /changes: 20 of {MANY:,} on {engine}", rates, targets)
+
+
+def _cursor(url: str) -> str:
+    cursor: str = json.loads(get_body(url))["cursor"]
+    return cursor
+
+
 def feeds(bench: Bench) -> Iterator[Row]:
     bare = bench.bare(get_body(f"{bench.cached}/feed.atom"))
     rates = bench.compare(
@@ -53,10 +110,7 @@ def feeds(bench: Bench) -> Iterator[Row]:
 def tokens(bench: Bench) -> Iterator[Row]:
     url = f"{bench.cached}/users/me"
     cookie = sign_up_and_in(bench.cached, "programmer")
-    body = json.dumps({"name": "Benchmark", "scope": "read"}).encode()
-    headers = {"Content-Type": "application/json", "Cookie": cookie}
-    with urlopen(Request(f"{bench.cached}/tokens", body, headers)) as response:
-        token = json.load(response)["token"]
+    token = create_token(bench.cached, cookie)
     rates = bench.compare(
         {
             SESSION: (url, "-H", f"Cookie: {cookie}"),

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import psycopg
 
 from bench import data, pocketbase
-from bench.servers import NO_VERIFICATION, gunicorn, per_second
+from bench.servers import CONNECTIONS, NO_VERIFICATION, SERVER_CORE, gunicorn, per_second
 
 POSTS = 100_000
 POSTGRES = os.environ.get("BENCH_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
@@ -45,30 +45,34 @@ class Servers:
         self.folder, self.stack = folder, stack
         self.seconds, self.rounds = seconds, rounds
 
-    def posting(self, database: str, **settings: str) -> str:
+    def posting(self, database: str, cores: Sequence[int] = (SERVER_CORE,), **settings: str) -> str:
         """Start Posting on a database; return its URL."""
         environment = SETTINGS | {"POSTING_DATABASE_URL": database} | settings
-        return self.stack.enter_context(gunicorn("wsgi:app", "/readyz", **environment))[0]
+        return self.stack.enter_context(gunicorn("wsgi:app", "/readyz", cores, **environment))[0]
 
-    def bare(self, body: bytes, password_hash: str = "") -> str:
+    def bare(self, body: bytes, password_hash: str = "", database: str = "") -> str:
         """Start a minimal Flask app with this response body and hash; return its URL."""
         file = self.folder / f"body-{len(body)}"
         file.write_bytes(body)
         environment = {
             "BODY": str(file),
-            "DATABASE": str(self.folder / "bare.db"),
+            "DATABASE": database or str(self.folder / "bare.db"),
             "PASSWORD_HASH": password_hash,
         }
         return self.stack.enter_context(gunicorn("bench.bare:app", "/bytes", **environment))[0]
 
     def compare(
-        self, contenders: dict[str, tuple[str, ...]], seconds: int | None = None
+        self,
+        contenders: dict[str, tuple[str, ...]],
+        seconds: int | None = None,
+        connections: int = CONNECTIONS,
     ) -> dict[str, float]:
         """Return the median rate of each contender, given as a URL and options of wrk."""
         rates: dict[str, list[float]] = {name: [] for name in contenders}
         for _ in range(self.rounds):
             for name, (url, *options) in contenders.items():
-                rates[name].append(per_second(url, seconds or self.seconds, *options))
+                rate = per_second(url, seconds or self.seconds, *options, connections=connections)
+                rates[name].append(rate)
         return {name: statistics.median(values) for name, values in rates.items()}
 
     def compare_sizes(self, name: str, contenders: Mapping[int, tuple[str, ...]]) -> Row:
@@ -123,6 +127,14 @@ def sign_up_and_in(url: str, username: str) -> str:
     credentials = {"username": username, "password": data.PASSWORD}
     post(f"{url}/signup", credentials)
     return post(f"{url}/signin", credentials)
+
+
+def create_token(url: str, cookie: str) -> str:
+    """Return a new token of the user of a session, which may read."""
+    body = json.dumps({"name": "Benchmark", "scope": "read"}).encode()
+    headers = {"Content-Type": "application/json", "Cookie": cookie}
+    with urlopen(Request(f"{url}/tokens", body, headers)) as response:
+        return str(json.load(response)["token"])
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -86,15 +86,17 @@ def create(folder: Path, posts: int) -> None:
 
 
 @contextmanager
-def serve(folder: Path, hook: str = "") -> Iterator[str]:
-    """Start PocketBase, with the code of a hook; yield its URL."""
+def serve(
+    folder: Path, hook: str = "", cores: Sequence[int] = (servers.SERVER_CORE,)
+) -> Iterator[str]:
+    """Start PocketBase, with the code of a hook, on these cores; yield its URL."""
     url = f"http://127.0.0.1:{servers.free_port()}"
     hooks = folder / "hooks"
     hooks.mkdir(exist_ok=True)
     (hooks / "bench.pb.js").write_text(hook)
     command = [PROGRAM, "serve", f"--dir={folder}", f"--hooksDir={hooks}", "--automigrate=false"]
     command.append(f"--http={url.removeprefix('http://')}")
-    with servers.serve(command, f"{url}/api/health", GOMAXPROCS="1"):
+    with servers.serve(command, f"{url}/api/health", cores, GOMAXPROCS=str(len(cores))):
         yield url
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks of reading, writing and scaling."""
+"""Benchmarks of reading and scaling."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,19 +7,19 @@ from threading import Event
 from urllib.request import urlopen
 
 from bench import data, nginx, pocketbase
-from bench.harness import NEW_POST, POSTS, Bench, Row, get_body, post, sign_up_and_in
+from bench.harness import NEW_POST, POSTS, Bench, Row, create_token, get_body, post, sign_up_and_in
 from bench.servers import per_second
 
 OURS, UNCACHED, ON_POSTGRES = "Posting", "Posting without cache", "Posting on Postgres"
 UNCACHED_ON_POSTGRES = "Posting on Postgres without cache"
 LIMIT, POCKETBASE = "bare Flask", "PocketBase"
-POCKETBASE_SYNCHRONOUS = "PocketBase with synchronous=FULL"
 BEHIND_NGINX, STATIC = "Posting behind nginx", "static file"
 FEW, MANY = 1000, 1_000_000
 PAGE = 5000
 COMMENTS = 50
 WRITES = 10  # per second
 QUIET, BUSY = "without writes", f"with {WRITES} new posts a second"
+EVERYONE, BY_SESSION, BY_TOKEN = "by everyone", "by a member's session", "by a member's token"
 
 
 def reading(bench: Bench) -> Iterator[Row]:
@@ -82,6 +82,22 @@ def reading(bench: Bench) -> Iterator[Row]:
     )
 
 
+def reading_by_members(bench: Bench) -> Iterator[Row]:
+    """Compare the cached list with the same list where only members may read."""
+    members_only = bench.posting(bench.sqlite_url, POSTING_READING="members")
+    cookie = sign_up_and_in(bench.cached, "reader")
+    token = create_token(bench.cached, cookie)
+    rates = bench.compare(
+        {
+            EVERYONE: (f"{bench.cached}/posts",),
+            BY_SESSION: (f"{members_only}/posts", "-H", f"Cookie: {cookie}"),
+            BY_TOKEN: (f"{members_only}/posts", "-H", f"Authorization: Bearer {token}"),
+        }
+    )
+    targets = {(BY_SESSION, EVERYONE): 0.45, (BY_TOKEN, EVERYONE): 0.45}
+    yield Row("GET /posts with cache, where only members may read", rates, targets)
+
+
 def reading_while_writing(bench: Bench) -> Iterator[Row]:
     """Compare the cached list with the same list while new posts empty the cache."""
     cookie = sign_up_and_in(bench.cached, "author")
@@ -136,48 +152,6 @@ def behind_nginx(bench: Bench) -> Iterator[Row]:
         rates = bench.compare(contenders)
     yield Row(
         "GET /posts over HTTPS, with the shipped nginx.conf", rates, {(BEHIND_NGINX, STATIC): 0.75}
-    )
-
-
-def writing(bench: Bench) -> Iterator[Row]:
-    """Compare new posts and comments, with limits on, with a view that inserts one row."""
-    limits = dict.fromkeys(("POSTING_LIMIT_POSTS", "POSTING_LIMIT_COMMENTS"), "1000000/hour")
-    limited = bench.posting(bench.sqlite_url, POSTING_RATE_LIMITS="on", **limits)
-    bare = bench.bare(b"{}")
-    cookie = {"Cookie": sign_up_and_in(bench.cached, "somebody")}
-    created = bench.pocketbase + pocketbase.CREATE
-    token = {"Authorization": pocketbase.sign_in(bench.pocketbase)}
-    folder = bench.folder / "synchronous"
-    pocketbase.create(folder, POSTS)
-    synchronous = bench.stack.enter_context(pocketbase.serve(folder, pocketbase.SYNCHRONOUS))
-    other_token = {"Authorization": pocketbase.sign_in(synchronous)}
-    yield Row(
-        "POST /posts: 2 KB, signed in, with limits",
-        bench.compare(
-            {
-                OURS: (f"{limited}/posts", *bench.wrk_options(NEW_POST, cookie)),
-                LIMIT: (f"{bare}/rows", *bench.wrk_options(NEW_POST)),
-                POCKETBASE: (created, *bench.wrk_options(NEW_POST, token)),
-                POCKETBASE_SYNCHRONOUS: (
-                    synchronous + pocketbase.CREATE,
-                    *bench.wrk_options(NEW_POST, other_token),
-                ),
-            }
-        ),
-        {(OURS, LIMIT): 0.55, (OURS, POCKETBASE): 1, (OURS, POCKETBASE_SYNCHRONOUS): 1},
-    )
-    comment = {"title": "", "content": "A comment of the ordinary kind."}
-    url = f"{limited}/posts/{data.post_id(3)}/comments"
-    only_content = {"content": comment["content"]}
-    yield Row(
-        "POST /posts/{id}/comments, signed in, with limits",
-        bench.compare(
-            {
-                OURS: (url, *bench.wrk_options(only_content, cookie)),
-                LIMIT: (f"{bare}/rows", *bench.wrk_options(comment)),
-            }
-        ),
-        {(OURS, LIMIT): 0.40},
     )
 
 

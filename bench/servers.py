@@ -56,7 +56,7 @@ def gunicorn(
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", app]
     settings = {"PORT": port, "WEB_CONCURRENCY": str(len(cores)), "MALLOC_ARENA_MAX": "2"}
-    with serve(command, url + path, cores, **settings, **environment) as process:
+    with serve(command, url + path, cores, **settings | environment) as process:
         yield url, process
 
 
@@ -67,15 +67,18 @@ def mebibytes_of_worker(master: subprocess.Popen[bytes]) -> float:
     return int(search_report(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
 
 
-def per_second(url: str, seconds: int, *options: str) -> float:
+def per_second(url: str, seconds: int, *options: str, connections: int = CONNECTIONS) -> float:
     """Return the number of requests per second."""
-    return float(search_report(r"Requests/sec:\s+([\d.]+)", wrk(url, seconds, *options))[0])
+    report = wrk(url, seconds, *options, connections=connections)
+    return float(search_report(r"Requests/sec:\s+([\d.]+)", report)[0])
 
 
-def median_milliseconds(url: str, seconds: int) -> float:
-    """Return the median latency of a single client."""
-    report = wrk(url, seconds, "--latency", connections=1)
-    value, unit = search_report(r"50%\s+([\d.]+)(us|ms|s)", report)
+def milliseconds(
+    url: str, seconds: int, *options: str, percentile: int = 50, connections: int = 1
+) -> float:
+    """Return a percentile of the latency."""
+    report = wrk(url, seconds, "--latency", *options, connections=connections)
+    value, unit = search_report(rf"{percentile}%\s+([\d.]+)(us|ms|s)", report)
     return float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
 

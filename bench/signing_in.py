@@ -8,7 +8,7 @@ from pysqlite3 import dbapi2 as sqlite
 
 from bench import data
 from bench.harness import SETTINGS, Bench, Row, post
-from bench.servers import CONNECTIONS, CORES, gunicorn, median_milliseconds, per_second
+from bench.servers import CONNECTIONS, CORES, gunicorn, milliseconds, per_second
 
 SECONDS = 10  # per run, because a hash takes a large part of a second
 OURS, LIMIT = "Posting", "bare Flask, same hash"
@@ -47,8 +47,8 @@ def _latencies(bench: Bench, options: tuple[str, ...]) -> dict[str, float]:
         ThreadPoolExecutor() as pool,
     ):
         for _ in range(bench.rounds):
-            latencies[ALONE].append(median_milliseconds(f"{url}/posts", SECONDS))
+            latencies[ALONE].append(milliseconds(f"{url}/posts", SECONDS))
             signing = pool.submit(per_second, f"{url}/signin", SECONDS + 1, *options)
-            latencies[DURING].append(median_milliseconds(f"{url}/posts", SECONDS))
+            latencies[DURING].append(milliseconds(f"{url}/posts", SECONDS))
             signing.result()
     return {name: median(values) for name, values in latencies.items()}

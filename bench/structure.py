@@ -35,6 +35,16 @@ def imports(module: str) -> set[str]:
     return names & MODULES.keys() - {"posting"}
 
 
+def imports_of_packages() -> dict[str, set[str]]:
+    """Return the other packages and top-level modules that each of them imports."""
+    found: dict[str, set[str]] = {}
+    for module in MODULES.keys() - {"posting"}:
+        package = module.split(".")[1]
+        used = {imported.split(".")[1] for imported in imports(module)}
+        found.setdefault(package, set()).update(used - {package})
+    return found
+
+
 @cache
 def depth(module: str) -> int:
     """Return the length of the longest chain of imports that starts at a module."""
@@ -68,6 +78,8 @@ def main() -> None:
     }
     for name, value in rows.items():
         print(f"{name}: {value}")
+    for name, used in sorted(imports_of_packages().items()):
+        print(f"{name} imports: {', '.join(sorted(used))}")
 
 
 if __name__ == "__main__":

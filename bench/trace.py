@@ -48,7 +48,8 @@ def tracing() -> Iterator[Trace]:
 
     def on_event(frame: FrameType, event: str, _argument: object) -> None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
-        if event != "call" or not file.startswith(PACKAGE) or name in COMPREHENSIONS:
+        is_module = file.startswith(PACKAGE) and file.endswith(".py")  # and no template
+        if event != "call" or not is_module or name in COMPREHENSIONS:
             return
         caller = frame.f_back
         while caller and not caller.f_code.co_filename.startswith(PACKAGE):

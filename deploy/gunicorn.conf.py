@@ -7,6 +7,7 @@ number of workers) and MAX_REQUESTS (restart a worker after this many requests; 
 import ctypes
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -59,8 +60,10 @@ threads = 8
 # glibc keeps memory that a thread has freed, such as that of an upload, for the same thread. With a
 # fixed threshold, large blocks go back to the system. See mallopt(3).
 _M_MMAP_THRESHOLD = -3
-if hasattr(_libc := ctypes.CDLL(None), "mallopt"):
-    _libc.mallopt(_M_MMAP_THRESHOLD, 256 * 2**10)
+_LARGE = 256 * 2**10  # bytes
+_libc = ctypes.CDLL(None)
+if hasattr(_libc, "mallopt"):
+    _libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 # A worker touches a file to show that it is alive; that must not wait for a disk.
 _shared_memory = Path("/dev/shm")  # noqa: S108 - only folders with random names are made there
@@ -110,7 +113,7 @@ if is_json:
 # worker's slot, not by its process id: with process ids, each reload, crash and restart would add
 # files that /metrics reads from then on. gunicorn runs this module again on a reload, which must
 # use the same folder: hence the environment variable.
-with_metrics = settings["METRICS"] == "on"
+with_metrics = settings["METRICS"]
 if with_metrics and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
     folder = tempfile.mkdtemp(prefix="posting-metrics-", dir=worker_tmp_dir)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
@@ -161,8 +164,26 @@ def when_ready(server):
     timeout = struct.pack("ll", RECEIVE_SECONDS, 0)
     for listener in server.LISTENERS:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
-        if not is_json and (url := str(listener)).startswith("http"):
-            print(f"Posting is at {url} and its docs page at {url}/docs", flush=True)
+    urls = [url for url in map(str, server.LISTENERS) if url.startswith("http")]
+    first_run = describe_first_run_of(server.app.wsgi(), urls)
+    if is_json:
+        if first_run:
+            server.log.info(first_run)
+        return
+    for url in urls:
+        print(f"Posting is at {url} and its docs page at {url}/docs", flush=True)
+    if first_run:
+        print(first_run, flush=True)
+
+
+def describe_first_run_of(app, urls):
+    """Return what to print while there is no account, before workers are forked."""
+    from posting.app import Service  # noqa: PLC0415 - metrics need the variable that is set above
+    from posting.invitations.first_run import describe_first_run  # noqa: PLC0415 - as above
+
+    if not isinstance(app, Service):  # as in benchmarks
+        return None
+    return describe_first_run(app, urls[0] if urls else "", with_link=not is_json)
 
 
 # --- Requests ---
@@ -171,6 +192,12 @@ def when_ready(server):
 def pre_request(worker, req):
     # gunicorn ignores "Connection: close" from an app, so give the app a function to call instead.
     req.body.close_connection = req.force_close
+
+
+def post_request(worker, req, environ, resp):
+    # glibc also keeps the smaller blocks of a large page. See malloc_trim(3).
+    if resp is not None and resp.sent > _LARGE and hasattr(_libc, "malloc_trim"):
+        _libc.malloc_trim(0)
 
 
 def write_problem(log, client, status, reason, detail):
@@ -201,6 +228,17 @@ def write_problem(log, client, status, reason, detail):
 
 def post_worker_init(worker):
     worker.log.error_log.addFilter(is_no_timeout)
+    worker.log.error_log.addFilter(hide_tokens)
+
+
+def hide_tokens(record):
+    """Hide the tokens in the paths of feeds, where gunicorn logs the path of a request."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            re.sub("/feeds/[^/?]+", "/feeds/{token}", part) if isinstance(part, str) else part
+            for part in record.args
+        )
+    return True
 
 
 def is_no_timeout(record):

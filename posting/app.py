@@ -6,32 +6,64 @@ from typing import Any
 
 from flask import Flask, Response
 
-from posting import cli, config, logs
-from posting.accounts import current_user, deletion
+from posting import cli, config, logs, search
+from posting.accounts import current_user, deletion, facts, invited, names
+from posting.accounts.views.applications import applications
 from posting.accounts.views.auth import auth
+from posting.accounts.views.recovery import recovery
 from posting.accounts.views.tokens import tokens
 from posting.accounts.views.users import users
-from posting.comments import threads
+from posting.changes.listeners import LISTENERS as CHANGE_LISTENERS
+from posting.changes.views import changes
+from posting.comments import search as comment_search
+from posting.comments import store as comment_store
+from posting.comments.queries import count_comments_by
 from posting.comments.views import comments
-from posting.db import engine, migrations, transactions
+from posting.db import engine, events, migrations, transactions
+from posting.images.queries import count_images_by
 from posting.images.views import images, list_images_of_posts
+from posting.invitations.queries import find_inviter_of, list_invited_by
+from posting.invitations.store import record_use, take_use
+from posting.invitations.views import invitations
+from posting.notifications import deletion as notification_deletion
+from posting.notifications.listeners import LISTENERS as NOTIFICATION_LISTENERS
+from posting.notifications.views import notifications
 from posting.pages.feeds import feeds
 from posting.pages.views import pages
-from posting.posts import search, store
+from posting.posts import search as post_search
+from posting.posts import store as post_store
 from posting.posts import views as post_views
+from posting.posts.queries import count_posts_by
 from posting.posts.views import posts
+from posting.site.views import site
 from posting.web import access_log, csrf, errors, etags, headers
 from posting.web.endpoint import IdConverter
 from posting.web.middleware import body_drain, cors, proxy, response_cache
 from posting.web.system import root, system
 
-BLUEPRINTS = (posts, comments, images, users, auth, tokens, system)
+BLUEPRINTS = (
+    posts,
+    comments,
+    images,
+    users,
+    auth,
+    applications,
+    recovery,
+    tokens,
+    invitations,
+    notifications,
+    changes,
+    site,
+    system,
+)
+INDEXES = (post_search.INDEX, comment_search.INDEX, names.INDEX)
 BEFORE_REQUEST = (
     access_log.start_timer,  # first, to measure all of the request
     headers.assign_request_id,  # before anything that can fail, since errors name the id
     transactions.end_transaction,  # of an earlier request, when a test keeps its app context
     proxy.refuse_other_hosts,  # before checks that compare the request with its host
     csrf.refuse_cross_site_writes,
+    current_user.refuse_visitors_without_endpoint,  # last: 401 comes after the errors of the others
 )
 AFTER_REQUEST = (
     errors.catch_failed_rollback,  # before the others, since it may replace the response
@@ -54,7 +86,11 @@ def after_request(response: Response) -> Response:
 
 
 class Service(Flask):
-    """Flask with another default for the instance folder."""
+    """Flask with another default for the instance folder, and without paths in its log."""
+
+    def log_exception(self, exc_info: Any) -> None:
+        """Log an error with the route of the request. The path may contain a token."""
+        self.logger.error("Exception on %s", access_log.route(), exc_info=exc_info)
 
     def auto_find_instance_path(self) -> str:
         """Return `instance/` beside the code of a checkout, or else in the working directory.
@@ -86,7 +122,7 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     errors.init_app(app)
     current_user.init_app(app)
     cli.init_app(app)
-    for blueprint in (*BLUEPRINTS, *((pages, feeds) if app.config["PAGES"] == "on" else (root,))):
+    for blueprint in (*BLUEPRINTS, *((pages, feeds) if app.config["PAGES"] else (root,))):
         app.register_blueprint(blueprint)
 
     app.before_request(before_request)
@@ -98,9 +134,28 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     body_drain.init_app(app)  # around all others, since it must see every response
 
     post_views.init_app(app, list_images_of_posts)
-    deletion.init_app(app, [threads.CONTENT, store.CONTENT])  # in the order of their locks
+    invited.init_app(app, invited.Invitations(take_use, record_use))
+    facts.init_app(
+        app,
+        {
+            "posts": count_posts_by,
+            "comments": count_comments_by,
+            "images": count_images_by,
+            "invited_by": find_inviter_of,
+            "invited": list_invited_by,
+        },
+    )
+    events.init_app(app, (*NOTIFICATION_LISTENERS, *CHANGE_LISTENERS))
+    # In the order of their locks.
+    deletion.init_app(
+        app, [comment_store.CONTENT, post_store.CONTENT, notification_deletion.CONTENT]
+    )
+    search.init_app(app, INDEXES)
     migrations.init_app(
         app,
-        migrations.Hooks(unmanaged_tables=("post_search",), after_upgrade=(search.fill_if_empty,)),
+        migrations.Hooks(
+            unmanaged_tables=tuple(index.table for index in INDEXES),
+            after_upgrade=(search.fill_empty_indexes,),
+        ),
     )
     return app

@@ -1,11 +1,13 @@
-"""The `flask` commands: examples in their help, and their import when a command is looked up."""
+"""The `flask` commands: their help and output, and their import when a command is looked up."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 import click
-from flask import Flask
+from flask import Flask, current_app
 from flask.cli import AppGroup
+
+from posting import config
 
 
 class Commands(AppGroup):
@@ -30,6 +32,26 @@ def init_app(app: Flask) -> None:
     app.cli = Commands(app.name)
 
 
+def print_link(path: str) -> None:
+    """Print a link to a page of the service, on a line of its own."""
+    base = current_app.config["PUBLIC_URL"] or config.server_url()
+    click.echo(base + path)
+    if not base:
+        click.echo("Write the address of your site before it, or set POSTING_PUBLIC_URL.", err=True)
+    if not current_app.config["PAGES"]:
+        click.echo("The pages are off, so your own app must have a page at this path.", err=True)
+
+
+def escape(text: str) -> str:
+    """Return a text of a member in one line, without characters that control the terminal."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for scripts, one object on each line."
+)
 AnyCommand = TypeVar("AnyCommand", bound=click.Command)
 
 

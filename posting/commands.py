@@ -1,11 +1,13 @@
 """All commands."""
 
 from posting.accounts.commands import moderation, users
-from posting.ops.commands import data, db, demo, doctor, openapi, search
+from posting.invitations.commands import invitations
+from posting.ops.commands import data, db, demo, doctor, images, openapi, search
 
 COMMANDS = (
     db.db,
     users,
+    invitations,
     moderation,
     demo.fill_with_demo,
     data.export_archive,
@@ -14,5 +16,6 @@ COMMANDS = (
     data.restore,
     doctor.examine,
     search.search,
+    images.images,
     openapi.openapi,
 )

@@ -28,6 +28,9 @@ from flask.cli import load_dotenv
 from flask.helpers import get_load_dotenv
 
 VERSION = "0.1.0"
+SIGNUP = ("open", "approval", "invitation", "closed")  # who may create an account
+INVITATIONS = ("moderators", "members")  # who may invite others
+READING = ("everyone", "members")  # who may read
 ABOUT = "about.md"  # the operator's files in the instance folder
 CUSTOM_CSS = "custom.css"
 PREFIX = "POSTING_"
@@ -118,6 +121,10 @@ def choice(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def parse_switch(value: str) -> bool:
+    return choice("on", "off")(value) == "on"
+
+
 def parse_rate(value: str) -> Rate | None:
     if value == "off":
         return None
@@ -204,7 +211,7 @@ def parse_address(value: str) -> str:
 
 INSTANCE_PATH = Setting("INSTANCE_PATH", parse_path, None)
 LOG_FORMAT = Setting("LOG_FORMAT", choice("text", "json"), "text")
-METRICS = Setting("METRICS", choice("on", "off"), "off")
+METRICS = Setting("METRICS", parse_switch, default=False)
 SETTINGS = (
     INSTANCE_PATH,
     Setting("DATABASE_URL", parse_database_url, "sqlite:///posting.db"),
@@ -212,16 +219,18 @@ SETTINGS = (
     Setting("PROXY_HOPS", integer(0, 10), 0),
     Setting("NAME", one_line(60), "Posting"),
     Setting("DESCRIPTION", one_line(200), ""),
-    Setting("PAGES", choice("on", "off"), "on"),
+    Setting("PAGES", parse_switch, default=True),
+    Setting("READING", choice(*READING), "everyone"),
     Setting("TRUSTED_ORIGINS", parse_origins, frozenset()),
     LOG_FORMAT,
-    Setting("LOG_REQUESTS", choice("on", "off"), "on"),
-    Setting("RESPONSE_CACHE", choice("on", "off"), "on"),
+    Setting("LOG_REQUESTS", parse_switch, default=True),
+    Setting("RESPONSE_CACHE", parse_switch, default=True),
     METRICS,
     Setting("PASSWORD_MIN", integer(8, 256), 8),
     Setting("PASSWORD_HASH", parse_scrypt_parameters, "scrypt:32768:8:3"),
-    Setting("SIGNUP", choice("open", "closed"), "open"),
-    Setting("RATE_LIMITS", choice("on", "off"), "on"),
+    Setting("SIGNUP", choice(*SIGNUP), "open"),
+    Setting("INVITATIONS", choice(*INVITATIONS), "moderators"),
+    Setting("RATE_LIMITS", parse_switch, default=True),
     Setting("LIMIT_SIGNIN", parse_rate, Rate(20, "hour")),
     Setting("LIMIT_SIGNUP", parse_rate, Rate(60, "hour")),
     Setting("LIMIT_POSTS", parse_rate, Rate(300, "hour")),
@@ -296,6 +305,16 @@ def load_server() -> dict[str, Any]:
     }
 
 
+def server_url() -> str:
+    """Return the URL at which the server listens, or "" if that is no TCP port or not known."""
+    settings = load_server()
+    host, port = settings["BIND"], settings["PORT"]
+    if host.startswith("unix:") or not port:
+        return ""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as BIND has it
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def instance_path(overrides: Mapping[str, Any]) -> str | None:
     """Return the configured instance folder, which Flask needs before the other settings."""
     path: str | None = _value(INSTANCE_PATH, overrides)
@@ -310,6 +329,11 @@ def max_form_bytes(config: Mapping[str, Any]) -> int:
 def is_https(config: Mapping[str, Any]) -> bool:
     """Return whether the public URL is HTTPS."""
     return (config["PUBLIC_URL"] or "").startswith("https:")
+
+
+def everyone_may_read(config: Mapping[str, Any]) -> bool:
+    """Return whether visitors may read as well as members."""
+    return bool(config["READING"] == "everyone")
 
 
 def load(app: Flask, overrides: Mapping[str, Any]) -> None:
@@ -333,9 +357,9 @@ def load(app: Flask, overrides: Mapping[str, Any]) -> None:
     for setting in SETTINGS:
         app.config[setting.name] = _value(setting, overrides)
     if app.testing:
-        for name, value in (("PASSWORD_HASH", CHEAP_PASSWORD_HASH), ("RATE_LIMITS", "off")):
+        for name, default in (("PASSWORD_HASH", CHEAP_PASSWORD_HASH), ("RATE_LIMITS", False)):
             if name not in overrides and not os.environ.get(PREFIX + name, "").strip():
-                app.config[name] = value
+                app.config[name] = default
 
 
 def _unknown(name: str, prefix: str = "") -> StartError:

@@ -18,15 +18,17 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from posting.accounts.models import MODERATOR, User
 from posting.accounts.passwords import hash_password
-from posting.accounts.queries import find_account, insert_user
-from posting.accounts.schemas import SignUp
+from posting.accounts.queries import find_account
+from posting.accounts.schemas import Profile
+from posting.accounts.store import insert_user
 from posting.app import create_app
 from posting.config import CHEAP_PASSWORD_HASH, SETTINGS, StartError
 from posting.db.base import db
 from posting.db.engine import is_in_memory, url_without_password
+from posting.db.epoch import renew_epoch
 from posting.db.migrations import ensure_current
 from posting.db.transactions import commit, end_transaction, execute, lift_time_limits
-from posting.posts import search
+from posting.search import all_indexes
 
 # Every setting, so that environment variables have no effect.
 DEFAULTS: dict[str, Any] = dict.fromkeys(setting.name for setting in SETTINGS) | {
@@ -129,7 +131,9 @@ def delete_all_rows(app: Flask) -> None:
         lift_time_limits(connection)  # a busy Postgres may not have vacuumed for long
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
-        search.clear(connection)
+        for index in all_indexes():
+            index.clear(connection)
+        renew_epoch(connection)
 
 
 def sign_in(app: Flask, username: str, *, role: str | None = None, **profile: Any) -> Client:
@@ -148,7 +152,7 @@ def sign_in(app: Flask, username: str, *, role: str | None = None, **profile: An
     with app.app_context():
         if find_account(username) is None:
             try:
-                fields = SignUp(exclude=["password"]).load({"username": username} | profile)
+                fields = Profile(exclude=["password"]).load({"username": username} | profile)
             except ValidationError as error:
                 raise ValueError(f"The account is not valid: {error}") from None
             insert_user(password_hash=hash_password(PASSWORD), **fields)

@@ -26,11 +26,15 @@ from flask import Flask
 from hypothesis import HealthCheck, settings
 
 from posting import create_app, testbed
+from posting.accounts.store import insert_user
 from posting.db.base import db
 from posting.db.commits import CommitWatch
+from posting.db.transactions import commit
+from posting.db.types import now
 from posting.images import codec as imaging
+from posting.invitations.store import create_invitation
 from tests.helpers import ROOT, pictures
-from tests.helpers.assertions import assert_consistent
+from tests.helpers.assertions import assert_consistent, assert_indexed
 
 pytest_plugins = ["pytester", "posting.testing"]
 
@@ -261,10 +265,11 @@ def short_lock_timeout(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture
 def stays_consistent(app: Flask) -> Iterator[None]:
-    """Check after the test that the database has no orphans and no wrong counts."""
+    """Check after the test that the database has no orphans, no wrong counts and a right index."""
     yield
     with app.app_context(), db.engine.connect() as connection:
         assert_consistent(connection)
+        assert_indexed(connection)
 
 
 @pytest.fixture
@@ -366,9 +371,31 @@ def post(alice: Client) -> dict[str, Any]:
     return alice.create_post("On engines")
 
 
+def apply(app: Flask) -> str:
+    """Add an account that waits for approval, and return its id."""
+    with app.app_context():
+        newcomer = {"username": f"hopeful-{secrets.token_hex(4)}", "password_hash": "x"}
+        application = {"application": "I weave too.", "pending_since": now()}
+        id: str = insert_user(**newcomer, **application)["id"]
+        commit()
+    return id
+
+
+def invite(app: Flask, creator_id: str) -> str:
+    """Add an invitation of a user, and return its id."""
+    with app.app_context():
+        invitation, _ = create_invitation(creator_id)
+        commit()
+    id: str = invitation["id"]
+    return id
+
+
 @pytest.fixture
 def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
-    """Return a function that returns the id of Alice's post, comment, image, user or session."""
+    """Return a function that returns the id of an object of Alice, or of an application.
+
+    For a feed, it is her token for feeds.
+    """
     ids: dict[str, Callable[[], str]] = {
         "post": lambda: post["id"],
         "comment": lambda: alice.add_comment(post, "A comment")["id"],
@@ -376,5 +403,8 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "user": lambda: alice.user["id"],
         "session": lambda: alice.get("/sessions").json[0]["id"],
         "token": lambda: alice.post("/tokens", json=TOKEN).json["id"],
+        "feed": lambda: alice.post("/tokens", json=TOKEN | {"scope": "feed"}).json["token"],
+        "application": lambda: apply(alice.application),
+        "invitation": lambda: invite(alice.application, alice.user["id"]),
     }
     return lambda kind: ids[kind]()

@@ -14,12 +14,16 @@ from tests.helpers import ROOT
 
 # A module imports only from its own layer and from the layers above it in this list.
 LAYERS = (
-    {"config", "logs", "cli", "plurals"},
+    {"config", "logs", "cli", "plurals", "progress", "markdown"},
     {"db"},
     {"web"},
+    {"search"},
     {"accounts"},
     {"posts"},
     {"comments", "images"},
+    {"invitations"},
+    {"notifications", "changes"},
+    {"site"},
     {"pages"},
     {"ops"},
     {"app", "commands"},
@@ -29,8 +33,11 @@ LAYERS = (
 LAZY = {"posting", "posting.testing"}
 # The commands use `posting.cli`, which imports them when one is looked up.
 BACKWARD_IMPORTS = {("posting.cli", "posting.commands")}
-KITS = ("db", "web")
-FEATURE_WORDS = {"post", "posts", "comment", "comments", "image", "images", "user", "users"}
+KITS = ("markdown", "db", "web", "search")
+FEATURE_WORDS = {
+    *("post", "posts", "comment", "comments", "image", "images", "user", "users"),
+    *("invitation", "invitations", "notification", "notifications"),
+}
 # The identifiers in the kits that name a feature nevertheless, with the reason.
 EXCEPTIONS = {
     ("posting.web.endpoint", "post"): "the method POST of a blueprint",
@@ -150,20 +157,37 @@ def calls(module):
             yield f"{ast.unparse(node.func)}({ast.unparse(node.args[0]) if node.args else ''})"
 
 
-# Imports write all tables alike, and index all posts at the end.
-WRITES_OF_POSTS = re.compile(
-    r"(\w+\.)*(insert|delete)\((schemas\.)?Post(\.__table__)?\)|(\w+\.)*\w*index_posts?\(.*\)"
-    r"|db\.session\.(add|delete)\([Pp]ost.*\)",
-    re.DOTALL,
-)
+def modules_that_call(pattern):
+    call = re.compile(pattern, re.DOTALL)
+    return {module for module in MODULES if any(map(call.fullmatch, calls(module)))}
 
 
-def test_only_one_module_writes_posts():
-    """Elsewhere, a post could miss in the search index."""
-    writing = {
-        module for module in MODULES for call in calls(module) if WRITES_OF_POSTS.fullmatch(call)
+def test_one_module_of_a_feature_writes_what_is_searched():
+    """Elsewhere, a row could miss in the search index. An import indexes all rows at its end."""
+    writes = (
+        r"(\w+\.)*(insert\((schemas\.)?(Post|Comment|User)(\.__table__)?"
+        r"|(delete|edit)\((\w+\.)*(Post|Comment)(\.__table__)?"  # names go with their user
+        r"|INDEX\.(add|replace|remove)\(.*)\)"
+    )
+    stores = {"posting.accounts.store", "posting.comments.store", "posting.posts.store"}
+    assert modules_that_call(writes) == stores
+    # These update what the index does not contain: the author, comments and images of a post.
+    updates = r"(\w+\.)*update\((\w+\.)*Post(\.__table__)?\)"
+    assert modules_that_call(updates) == {
+        "posting.posts.store",
+        "posting.comments.threads",
+        "posting.images.queries",
+        "posting.ops.search",
     }
-    assert writing == {"posting.posts.store", "posting.posts.search"}
+
+
+def test_rows_are_read_and_written_by_statements():
+    """The session of the ORM is not used; `posting.db.transactions` only resets it for tests."""
+    of_the_orm = {"expire", "expire_all", "populate_existing", "refresh", "synchronize_session"}
+    for module in MODULES:
+        assert identifiers(module).isdisjoint(of_the_orm), module
+    sessions = modules_that_call(r"db\.session\..*")
+    assert sessions == {"posting.db.transactions"}
 
 
 def test_only_one_module_imports_flask_login():

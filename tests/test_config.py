@@ -63,6 +63,7 @@ def load(**overrides):
         ("PASSWORD_HASH", "scrypt:1048576:8:2"),
         ("PROXY_HOPS", "\N{ARABIC-INDIC DIGIT ONE}"),
         ("RATE_LIMITS", "no"),
+        ("READING", "nobody"),
         ("LIMIT_POSTS", "60"),
         ("LIMIT_POSTS", "0/hour"),
         ("LIMIT_POSTS", "60/week"),
@@ -261,9 +262,9 @@ def test_empty_settings_of_the_server_mean_their_defaults(monkeypatch):
 
 
 def test_rate_limits_are_off_in_tests():
-    assert create_app({"DATABASE_URL": "sqlite://"}).config["RATE_LIMITS"] == "on"
-    assert load()["RATE_LIMITS"] == "off"
-    assert load(RATE_LIMITS="on")["RATE_LIMITS"] == "on"
+    assert create_app({"DATABASE_URL": "sqlite://"}).config["RATE_LIMITS"] is True
+    assert load()["RATE_LIMITS"] is False
+    assert load(RATE_LIMITS="on")["RATE_LIMITS"] is True
     assert load(LIMIT_POSTS="off")["LIMIT_POSTS"] is None
 
 
@@ -354,7 +355,10 @@ def test_a_file_that_is_not_utf_8_is_a_start_error(env_file):
     ("text", "message"),
     [
         ("POSTING_SIGNUP: closed", "line 2 is not NAME=value, such as POSTING_SIGNUP=closed."),
-        ("POSTING_SIGNUP=shut", "POSTING_SIGNUP must be one of: open, closed; it is 'shut'."),
+        (
+            "POSTING_SIGNUP=shut",
+            "POSTING_SIGNUP must be one of: open, approval, invitation, closed; it is 'shut'.",
+        ),
     ],
 )
 def test_the_file_of_an_option_is_checked_as_well(tmp_path, way, text, message):

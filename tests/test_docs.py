@@ -32,8 +32,11 @@ def table_rows(text):
 def test_each_setting_is_documented_with_its_default(setting):
     default, description = table_rows(README)[config.PREFIX + setting.name]
     assert description
-    if setting.default and setting.name not in {"DATABASE_URL"}:
-        assert default == f"`{setting.default}`"
+    expected = setting.default
+    if isinstance(expected, bool):
+        expected = "on" if expected else "off"
+    if expected and setting.name not in {"DATABASE_URL"}:
+        assert default == f"`{expected}`"
 
 
 @pytest.mark.parametrize("setting", config.SERVER_SETTINGS, ids=lambda setting: setting.name)

@@ -3,17 +3,21 @@
 import gzip
 import json
 import time
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from posting.accounts.mentions import find_mentions
 from posting.db.types import ID_LENGTH
+from posting.markdown import EXTRA_LENGTH, MAX_GROWTH, MAX_TAGS
 from posting.ops import archive
 from posting.pages import highlight, markdown
-from posting.posts.search.words import parse_query, split_words
+from posting.search.words import parse_query, split_words
 from tests.conftest import MANY
 from tests.helpers.hostile_texts import ATOMS, SHAPES, STANDING
+from tests.helpers.timing import seconds_of, slowness
 
 SECONDS = 0.1  # of CPU time
 SECONDS_TO_HIGHLIGHT = 0.05
@@ -23,18 +27,6 @@ TERMS_OF_TITLE = parse_query("looms loo*")  # occur in no text
 # The requests take most of the time: `make test` sends each fourth text.
 SENT = STANDING if settings().max_examples >= MANY else STANDING[::4]
 BASE = f"https://{'h' * 60}.example/p/{'x' * ID_LENGTH}"  # of a feed
-
-
-def seconds_of(call, *arguments, **options):
-    """Return the CPU time of a call, and its result."""
-    started = time.thread_time()
-    result = call(*arguments, **options)
-    return time.thread_time() - started, result
-
-
-def slowness():
-    """Return how much slower this machine is now than one that takes 6 ms for this work."""
-    return max(1, seconds_of(sum, range(500_000))[0] / 0.006)
 
 
 def within(seconds, call, *arguments, **options):
@@ -53,9 +45,10 @@ def within(seconds, call, *arguments, **options):
 def read_everywhere(text):
     """Do with a text what requests do with it, and hold all of it to its budget."""
     within(SECONDS, split_words, text)
+    within(SECONDS, find_mentions, text)
     html = within(SECONDS, markdown.render, text, image_urls=("/",), base=BASE)
-    assert len(html) <= markdown.MAX_GROWTH * len(text) + markdown.EXTRA_LENGTH
-    assert html.count("<") <= markdown.MAX_TAGS
+    assert len(html) <= MAX_GROWTH * len(text) + EXTRA_LENGTH
+    assert html.count("<") <= MAX_TAGS
     for terms in (TERMS, TERMS_OF_TITLE):
         within(SECONDS_TO_HIGHLIGHT, highlight.excerpt, text, terms)
 
@@ -66,18 +59,25 @@ def test_hostile_texts_are_cheap_in_every_request(text, alice, anonymous, tmp_pa
     post = within(SECONDS, alice.post, "/posts", json=body).json
     path = f"/posts/{post['id']}"
     assert within(SECONDS, alice.patch, path, json={"title": "On looms"}).status_code == 200
-    within(SECONDS, alice.post, f"{path}/comments", json={"content": text[:10_000]})
+    body = {"content": f"looms {text}"[:10_000]}
+    comment = within(SECONDS, alice.post, f"{path}/comments", json=body).json
+    edit = {"content": body["content"].upper()}
+    edited = within(SECONDS, alice.patch, f"/comments/{comment['id']}", json=edit)
+    assert edited.status_code in {200, 422}  # which may be longer
     assert within(SECONDS, alice.post, "/preview", json={"content": text}).status_code == 200
     page = f"/p/{post['id']}"
     for shown in (
         *("/", page, f"{page}/edit", f"{page}/feed.atom", "/@alice", "/@alice/feed.json"),
         *("/feed.atom", "/feed.json", "/search?q=looms", "/search?q=looms+a*"),
+        *("/search?show=comments&q=looms", "/search?show=comments&q=looms+a*"),
         *(path, f"{path}/comments", "/posts?expand=content", "/posts?q=looms"),
+        *("/comments", "/comments/feed.atom", "/comments?q=looms"),
+        f"/users?{urlencode({'q': f'a{text}'[:64]})}",
     ):
         assert within(SECONDS, anonymous.get, shown).status_code == 200
     file = tmp_path / "archive.jsonl.gz"
     with alice.application.app_context():
-        within(2 * SECONDS, archive.write, file, replace=True)
+        within(2 * SECONDS, archive.export_to_path, file, replace=True)
     assert json.dumps(text).encode() in gzip.decompress(file.read_bytes())
     assert "cannot be rendered" not in caplog.text
 

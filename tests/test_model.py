@@ -22,7 +22,7 @@ from posting.posts.schemas import IMAGES_PER_POST
 from posting.testbed import delete_all_rows
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
-from tests.helpers.assertions import assert_consistent, assert_problem, follow_pages
+from tests.helpers.assertions import assert_consistent, assert_indexed, assert_problem, follow_pages
 
 STEPS = 50
 PARTS = 4  # which processes of pytest-xdist can run at the same time
@@ -412,6 +412,7 @@ class Community(RuleBasedStateMachine):
             self.send(200 if session.is_valid else 401, session, "GET", "/users/me")
         with self.app.app_context(), db.engine.connect() as connection:
             assert_consistent(connection)
+            assert_indexed(connection)
 
 
 @pytest.mark.fuzz

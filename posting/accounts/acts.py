@@ -14,24 +14,27 @@ OPERATOR = "operator"
 _INSERT = sa.insert(Act)
 
 
+def record(action: str, kind: str, id: str, user_id: str | None) -> None:
+    """Record what the current user does as a moderator to a row of a user."""
+    _record(
+        moderator=current_user.username,
+        moderator_id=current_user.id,
+        action=action,
+        target_kind=kind,
+        target_id=id,
+        user_id=user_id,
+    )
+
+
 def record_deletion(kind: str, id: str, author_id: str | None) -> None:
     """Record that the current user deletes a row, unless it is their own."""
     if author_id != current_user.id:
-        _record(
-            moderator=current_user.username,
-            moderator_id=current_user.id,
-            action="deleted",
-            target_kind=kind,
-            target_id=id,
-            user_id=author_id,
-        )
+        record("deleted", kind, id, author_id)
 
 
-def record_by_operator(action: str, user_id: str) -> None:
-    """Record an action on an account by somebody with a shell on the machine."""
-    _record(
-        moderator=OPERATOR, action=action, target_kind="user", target_id=user_id, user_id=user_id
-    )
+def record_by_operator(action: str, kind: str, id: str, user_id: str) -> None:
+    """Record what somebody with a shell on the machine does to a row of a user."""
+    _record(moderator=OPERATOR, action=action, target_kind=kind, target_id=id, user_id=user_id)
 
 
 def _record(**values: Any) -> None:

@@ -1,21 +1,37 @@
 """`flask users` and `flask moderation`: manage accounts, and review the moderation log."""
 
+import json
 import sys
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 import click
 import sqlalchemy as sa
 from flask.cli import AppGroup
+from marshmallow import ValidationError
 
 from posting.accounts import acts, passwords, tokens
-from posting.accounts.models import MODERATOR, User
-from posting.accounts.queries import find_account, list_acts, lock_account
-from posting.accounts.schemas import SignUp
-from posting.cli import examples
+from posting.accounts.deletion import clear_account, count_content, delete_account
+from posting.accounts.facts import describe_account
+from posting.accounts.models import ACTIVE, MODERATOR, PENDING, STATES, SUSPENDED, User
+from posting.accounts.queries import find_account, list_accounts, list_acts, lock_account
+from posting.accounts.recovery import create_link
+from posting.accounts.schemas import ROLES, Profile
+from posting.accounts.store import approve_account
+from posting.accounts.usernames import UsernameTaken, create_account
+from posting.cli import escape, examples, json_option, print_link
 from posting.db.editing import edit
 from posting.db.migrations import require_current
 from posting.db.transactions import Row, commit, execute
 from posting.db.types import now, to_rfc3339
+from posting.progress import progress
+
+DATE = click.DateTime(["%Y-%m-%d"])
+ACCOUNT_LINE = "{:32} {:9} {:9} {:10} {}"
+FIRST_LINK_LIFETIME = timedelta(days=3)
+RESET_LINK_LIFETIME = timedelta(days=1)
+
+Found = TypeVar("Found")
 
 
 @examples("flask users suspend ada", "flask users reset-password --help")
@@ -24,12 +40,151 @@ def users() -> None:
     """Manage accounts."""
 
 
+@examples("flask users create ada", "flask users create ada --moderator")
+@users.command("create")
+@click.argument("name")
+@click.option("--moderator", is_flag=True, help="Make NAME a moderator.")
+def create(name: str, moderator: bool) -> None:
+    """Create an account, and print a link by which its owner chooses the password.
+
+    The link works once, within three days. This does not depend on POSTING_SIGNUP.
+    """
+    require_current()
+    try:
+        fields = Profile(only=["username"]).load({"username": name})
+    except ValidationError as error:
+        details = " ".join(error.normalized_messages()["username"])
+        raise click.ClickException(f"The name {name} is not accepted. {details}") from None
+    role = MODERATOR if moderator else "member"
+    try:
+        user = create_account(**fields, role=role, password_hash=passwords.dummy_hash())
+    except UsernameTaken:
+        raise click.ClickException(f"The name {name} is taken.") from None
+    _record("created", user["id"])
+    code, expires_at = create_link(user["id"], FIRST_LINK_LIFETIME)
+    commit()
+    click.echo(f"{name} is a {role} now.")
+    _print_reset_link(name, code, expires_at)
+
+
+@examples(
+    "flask users list",
+    "flask users list --state pending",
+    "flask users list --not-seen-since 2026-01-01 --json",
+)
+@users.command("list")
+@click.option("--state", type=click.Choice(STATES), help="Only accounts in this state.")
+@click.option("--role", type=click.Choice(ROLES), help="Only accounts with this role.")
+@click.option(
+    "--seen-since",
+    metavar="DATE",
+    type=DATE,
+    help="Only accounts that were used since DATE, such as 2026-01-01, in UTC.",
+)
+@click.option(
+    "--not-seen-since",
+    metavar="DATE",
+    type=DATE,
+    help="Only accounts without any use since DATE. Newer accounts are left out.",
+)
+@json_option
+def print_accounts(
+    state: str | None,
+    role: str | None,
+    seen_since: datetime | None,
+    not_seen_since: datetime | None,
+    as_json: bool,
+) -> None:
+    """List the accounts in the order of their names.
+
+    An account is seen when its session or token is used; this time is exact to the hour.
+    """
+    require_current()
+    accounts = list_accounts(
+        state=state,
+        role=role,
+        seen_since=seen_since and seen_since.replace(tzinfo=UTC),
+        not_seen_since=not_seen_since and not_seen_since.replace(tzinfo=UTC),
+    )
+    if as_json:
+        for account in accounts:
+            click.echo(json.dumps(account))
+        return
+    click.echo(ACCOUNT_LINE.format("NAME", "ROLE", "STATE", "CREATED", "LAST SEEN"))
+    for account in accounts:
+        created, seen = account["created_at"][:10], (account["last_seen_at"] or "never")[:10]
+        names = account["username"], account["role"], account["state"]
+        click.echo(ACCOUNT_LINE.format(*names, created, seen))
+
+
+@examples("flask users show ada", "flask users show ada --json")
+@users.command("show")
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Show the account of NAME: dates, state, how much it has written, and who invited whom."""
+    require_current()
+    account = _require(describe_account(name), name)
+    if as_json:
+        click.echo(json.dumps(account))
+        return
+    account["last_seen_at"] = account["last_seen_at"] or "never"
+    for fact, value in account.items():
+        if value is None or value == []:
+            continue
+        text = ", ".join(value) if isinstance(value, list) else str(value)
+        click.echo(f"{fact.removesuffix('_at').replace('_', ' ') + ':':17}{escape(text)}")
+
+
+@examples("flask users reset-link ada")
+@users.command("reset-link")
+@click.argument("name")
+def print_reset_link(name: str) -> None:
+    """Print a link by which NAME chooses a new password.
+
+    The link works once, within a day. Its use ends all sessions and tokens of NAME. A former link
+    no longer works.
+    """
+    user = _lock_user(name)
+    code, expires_at = create_link(user.id, RESET_LINK_LIFETIME)
+    _record("reset link", user.id)
+    commit()
+    if user.state != ACTIVE:
+        command = "restore" if user.state == SUSPENDED else "approve"
+        click.echo(
+            f"{user.username} is {user.state} and cannot sign in. "
+            f"Run: flask users {command} {user.username}"
+        )
+    _print_reset_link(user.username, code, expires_at)
+
+
+def _print_reset_link(name: str, code: str, expires_at: datetime) -> None:
+    click.echo(
+        f"With this link, {name} can choose a password once, until {to_rfc3339(expires_at)}:"
+    )
+    print_link(f"/reset#{code}")
+
+
+@examples("flask users approve ada")
+@users.command("approve")
+@click.argument("name")
+def approve(name: str) -> None:
+    """Approve the account of NAME, which waits for approval. Then its owner can sign in."""
+    user = _lock_user(name)
+    if not approve_account(user.id):
+        click.echo(f"{user.username} needs no approval.")
+        return
+    _record("approved", user.id)
+    commit()
+    click.echo(f"{user.username} may sign in now.")
+
+
 @examples("flask users promote ada")
 @users.command("promote")
 @click.argument("name")
 def promote(name: str) -> None:
     """Make NAME a moderator, who may delete any post, comment or image."""
-    _set_role(name, "moderator")
+    _set_role(name, MODERATOR)
 
 
 @examples("flask users demote ada")
@@ -45,10 +200,13 @@ def demote(name: str) -> None:
 @click.argument("name")
 def suspend(name: str) -> None:
     """End all sessions and tokens of NAME, and prevent new sign-ins."""
-    user = _lock_user(name)
+    user = _lock_approved_user(name)
+    if user.state == SUSPENDED and user.suspended_until is None:
+        click.echo(f"{user.username} is suspended already.")
+        return
     _set_suspended_at(user, now())
     tokens.revoke_access(user.id)
-    acts.record_by_operator("suspended", user.id)
+    _record("suspended", user.id)
     commit()
     click.echo(f"{user.username} is suspended and signed out everywhere.")
 
@@ -58,9 +216,12 @@ def suspend(name: str) -> None:
 @click.argument("name")
 def restore(name: str) -> None:
     """Allow a suspended NAME to sign in again."""
-    user = _lock_user(name)
+    user = _lock_approved_user(name)
+    if user.state != SUSPENDED:
+        click.echo(f"{user.username} is not suspended.")
+        return
     _set_suspended_at(user, None)
-    acts.record_by_operator("restored", user.id)
+    _record("restored", user.id)
     commit()
     click.echo(f"{user.username} may sign in again.")
 
@@ -77,16 +238,49 @@ def reset_password(name: str) -> None:
     """
     user = _get_user(name)
     password = _read_password()
-    errors = SignUp().validate({"username": user.username, "password": password})
+    errors = Profile().validate({"username": user.username, "password": password})
     if details := errors.get("password"):
         raise click.ClickException("The password is not accepted. " + " ".join(details))
     password_hash = passwords.hash_password(password)
     user = _lock_user(name)
     passwords.store_password_hash(user.id, password_hash)
     tokens.revoke_access(user.id)
-    acts.record_by_operator("password reset", user.id)
+    _record("password reset", user.id)
     commit()
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
+
+
+@examples("flask users delete ada --content keep", "flask users delete ada --content delete --yes")
+@users.command("delete")
+@click.argument("name")
+@click.option(
+    "--content",
+    required=True,
+    type=click.Choice(["keep", "delete"]),
+    help="Keep posts and comments without an author, or delete them too.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(name: str, content: str, yes: bool) -> None:
+    """Delete the account of NAME.
+
+    The service may run meanwhile: thousands of posts and comments take several steps. If the
+    command is interrupted, run it again.
+    """
+    user, with_content = _get_user(name), content == "delete"
+    total = count_content(user.id)
+    if not yes:
+        fate = "are deleted too" if with_content else "stay without an author"
+        click.confirm(
+            f"Delete the account of {user.username}? Its posts and comments ({total:,}) {fate}.",
+            abort=True,
+        )
+    with progress(f"Deleting {user.username}", total) as advance:
+        clear_account(user.id, with_content=with_content, advance=advance)
+    user = _require(lock_account(user.id), name)
+    delete_account(user.id, with_content=with_content)
+    _record("deleted", user.id)
+    commit()
+    click.echo(f"{user.username} is deleted.")
 
 
 def _read_password() -> str:
@@ -105,22 +299,42 @@ def _lock_user(name: str) -> Row:
     return _require(lock_account(_get_user(name).id), name)
 
 
-def _require(user: Row | None, name: str) -> Row:
-    if user is None:
-        raise click.ClickException(f"There is no user named {name}. Check the spelling.")
+def _lock_approved_user(name: str) -> Row:
+    """Lock an account as `_lock_user` does. Raise ClickException if it waits for approval."""
+    user = _lock_user(name)
+    if user.state == PENDING:
+        raise click.ClickException(
+            f"{user.username} waits for approval. "
+            f"Run: flask users approve {user.username}, or: flask users delete {user.username}"
+        )
     return user
 
 
+def _require(account: Found | None, name: str) -> Found:
+    if account is None:
+        raise click.ClickException(f"There is no user named {name}. Check the spelling.")
+    return account
+
+
 def _set_suspended_at(user: Row, time: datetime | None) -> None:
-    execute(sa.update(User).where(User.id == user.id).values(suspended_at=time))
+    """Suspend an account until it is restored, or restore it."""
+    suspension = {"suspended_at": time, "suspended_until": None}
+    execute(sa.update(User).where(User.id == user.id).values(suspension))
 
 
 def _set_role(name: str, role: str) -> None:
-    user = _lock_user(name)
-    edit(User, user, {"role": role})
-    acts.record_by_operator("promoted" if role == MODERATOR else "demoted", user.id)
+    user = _lock_approved_user(name)
+    if not edit(User, user, {"role": role}):
+        click.echo(f"{user.username} is a {role} already.")
+        return
+    _record("promoted" if role == MODERATOR else "demoted", user.id)
     commit()
     click.echo(f"{user.username} is a {role} now.")
+
+
+def _record(action: str, user_id: str) -> None:
+    """Record an act of the operator on an account."""
+    acts.record_by_operator(action, "user", user_id, user_id)
 
 
 @examples("flask moderation log")

@@ -5,16 +5,19 @@ from typing import Any, cast
 
 import flask_login
 import sqlalchemy as sa
-from flask import Flask, Request, Response, g, request
+from flask import Flask, Request, Response, current_app, g, request
 from flask.sessions import SessionInterface, SessionMixin
-from werkzeug.exceptions import NotFound
+from werkzeug.exceptions import Forbidden, NotFound
 
 from posting.accounts import queries, schemas, sessions, tokens
-from posting.accounts.models import MODERATOR, Session, Token, User
-from posting.config import is_https
+from posting.accounts.models import MODERATOR, Session, Token
+from posting.config import everyone_may_read, is_https
+from posting.db.access import database_access
 from posting.db.transactions import Row, execute, rollback
-from posting.web.endpoint import SAFE_METHODS, Access
+from posting.web.endpoint import SAFE_METHODS, Access, current_endpoint
 from posting.web.errors import NotSignedIn, respond, respond_to_database_error
+from posting.web.middleware.response_cache import is_visitor
+from posting.web.problems import Coded
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,11 @@ PROFILE = tuple(schemas.User().fields)
 current_user = cast(CurrentUser, flask_login.current_user)
 
 
+class NotModerator(Coded, Forbidden):
+    error_code = "not_moderator"
+    description = "Only moderators may do this."
+
+
 def user_id() -> str:
     """Return the current user's id, as the subject of a limit."""
     return current_user.id
@@ -47,8 +55,41 @@ def user_id() -> str:
 
 def refuse_invalid_token() -> None:
     """Raise 401 if the request has a token that is not valid."""
-    if _bearer_token() is not None:
+    if _bearer_token(request) is not None:
         _authenticate()
+
+
+def require_reader() -> None:
+    """Raise 401 unless the request has a valid session or token.
+
+    Flask-Login does not learn the user, since the response must be the same for all readers.
+    """
+    _authenticate()
+
+
+def require_feed_token() -> None:
+    """Raise 401 unless the `token` in the path is a valid token for feeds."""
+    found = tokens.find_feed_token((request.view_args or {})["token"])
+    if found is None:
+        raise tokens.InvalidToken
+    g.user_id = found.id
+
+
+def find_reader(sent: Request) -> str | None:
+    """Return the id of the user of a request, if it has a valid session or token."""
+    user = _find_user(sent)
+    return user.id if user else None
+
+
+def refuse_visitors_without_endpoint() -> None:
+    """If only members may read, raise 401 for a visitor's request that no endpoint answers.
+
+    So visitors get no 404 and no 405, and nothing of a view that declares no access rule. The
+    endpoints check their own rules.
+    """
+    if not everyone_may_read(current_app.config) and current_endpoint() is None:
+        with database_access(writes=False):
+            require_reader()
 
 
 def require_user() -> None:
@@ -60,6 +101,13 @@ def require_user() -> None:
     if not (user.may_write or request.method in SAFE_METHODS):
         raise tokens.InsufficientScope
     flask_login.login_user(user)
+
+
+def require_moderator() -> None:
+    """Raise an error as `require_user` does, and 403 unless the user is a moderator."""
+    require_user()
+    if not current_user.is_moderator:
+        raise NotModerator
 
 
 def require_session() -> None:
@@ -77,7 +125,7 @@ def _authenticate() -> CurrentUser:
     arrives. It does not call it at all if the request has a cookie `remember_token`, which another
     program on the same host may have set.
     """
-    user = _find_user()
+    user = None if is_visitor(request.environ) else _find_user(request)
     if user is None:
         raise _not_signed_in()
     g.user_id = user.id
@@ -85,18 +133,37 @@ def _authenticate() -> CurrentUser:
 
 
 def _not_signed_in() -> NotSignedIn:
-    return NotSignedIn() if _bearer_token() is None else tokens.InvalidToken()
+    return NotSignedIn() if _bearer_token(request) is None else tokens.InvalidToken()
 
 
-# For everyone, but a program learns by its first request that its token has ended.
-TOKEN_OPTIONAL = Access(
-    refuse_invalid_token, security=[{"token": []}, {}], errors=[tokens.InvalidToken]
+_MEMBERS = Access(
+    require_reader,
+    security=[{"session": []}, {"token": []}],
+    errors=[NotSignedIn, tokens.InvalidToken],
+    find_reader=find_reader,
 )
+# For all who may read. A program learns by its first request that its token has ended.
+READERS = Access(
+    refuse_invalid_token,
+    security=[{"token": []}, {}],
+    errors=[tokens.InvalidToken],
+    for_members=_MEMBERS,
+)
+# For all who may read, in a browser or a feed reader. Tokens are ignored where everyone may read.
+PAGE_READERS = Access(lambda: None, security=[], for_members=_MEMBERS)
+# For feed readers, by the token in the path. OpenAPI knows no security scheme of this kind.
+FEED_TOKEN = Access(require_feed_token, security=[], errors=[tokens.InvalidToken])
 SIGNED_IN = Access(
     require_user,
     security=[{"session": []}, {"token": []}],
     errors=[NotSignedIn, tokens.InvalidToken],
     write_errors=[tokens.InsufficientScope],
+)
+MODERATOR_REQUIRED = Access(
+    require_moderator,
+    security=SIGNED_IN.security,
+    errors=[*SIGNED_IN.errors, NotModerator],
+    write_errors=SIGNED_IN.write_errors,
 )
 SESSION_REQUIRED = Access(
     require_session,
@@ -106,11 +173,6 @@ SESSION_REQUIRED = Access(
 # The view ends the session that was sent, if there is one.
 SESSION_OPTIONAL = Access(lambda: None, security=[{"session": []}, {}])
 
-_ACCOUNT = sa.select(User.id).where(User.id == sa.bindparam("id"), User.is_active)
-_LOCKS = {  # by whether they are exclusive
-    exclusively: _ACCOUNT.with_for_update(read=not exclusively, key_share=True)
-    for exclusively in (False, True)
-}
 _SESSION = sa.select(Session.id).where(Session.id == sa.bindparam("id"))
 _TOKEN = sa.select(Token.id).where(Token.id == sa.bindparam("id"))
 
@@ -166,27 +228,27 @@ def lock_current_user(*, exclusively: bool = False) -> None:
 
     Raise 401 if the account, the session or the token has ended since the request began.
     """
-    account = execute(_LOCKS[exclusively], id=current_user.id)
+    is_active = queries.lock_active_account(current_user.id, exclusively=exclusively)
     # A statement of its own, because that of the lock sees other tables as before it waited.
     access = (
         execute(_TOKEN, id=current_user.token_id)
         if current_user.token_id
         else execute(_SESSION, id=current_user.session_id)
     )
-    if not account.all() or not access.all():
+    if not is_active or not access.all():
         raise _not_signed_in()
 
 
-def _bearer_token() -> str | None:
-    """Return the bearer token of the request, if there is one."""
-    sent = request.authorization
-    return sent.token or "" if sent and sent.type == "bearer" else None
+def _bearer_token(sent: Request) -> str | None:
+    """Return the bearer token of a request, if there is one."""
+    given = sent.authorization
+    return given.token or "" if given and given.type == "bearer" else None
 
 
-def _find_user() -> CurrentUser | None:
-    """Return the user of the request's token or session, as the database has it now."""
-    token = _bearer_token()
-    found = sessions.find_current_session() if token is None else tokens.find_token(token)
+def _find_user(sent: Request) -> CurrentUser | None:
+    """Return the user of the token or session of a request, as the database has it now."""
+    token = _bearer_token(sent)
+    found = sessions.find_session(sent) if token is None else tokens.find_token(token)
     if found is None:
         return None
     return CurrentUser(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import sleep
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from flask import Flask, current_app
@@ -14,17 +15,25 @@ EXTENSION = "posting.accounts.deletion"
 PAUSE = 0.1  # seconds between two steps, in which others can take SQLite's write lock
 
 
+class Step(NamedTuple):
+    """The result of a step: how many rows it has cleared, and whether there may be more."""
+
+    cleared: int
+    has_more: bool
+
+
 @dataclass(frozen=True)
 class Content:
     """The functions that clear the content of one feature when its author's account is deleted.
 
-    `clear_step` takes the user's id and whether content is deleted or kept without an author. It
-    clears some of the content within a transaction, and returns whether there may be more.
-    `clear_rest` takes the same values. It locks what the deletion of the account would change, and
-    deletes the content that was written meanwhile if content is deleted.
+    `count` takes the user's id. `clear_step` takes the id and whether content is deleted or kept
+    without an author. It clears some of the content within a transaction. `clear_rest` takes the
+    same values. It locks what the deletion of the account would change, and deletes the content
+    that was written meanwhile if content is deleted.
     """
 
-    clear_step: Callable[[str, bool], bool]
+    count: Callable[[str], int]
+    clear_step: Callable[[str, bool], Step]
     clear_rest: Callable[[str, bool], None]
 
 
@@ -33,23 +42,38 @@ def init_app(app: Flask, contents: Sequence[Content]) -> None:
     app.extensions[EXTENSION] = contents
 
 
-def clear_account(user_id: str, *, with_content: bool) -> None:
+def count_content(user_id: str) -> int:
+    """Return how many rows `clear_account` has to clear."""
+    return sum(content.count(user_id) for content in _contents())
+
+
+def clear_account(
+    user_id: str, *, with_content: bool, advance: Callable[[int], None] = lambda _rows: None
+) -> None:
     """Delete what a user has written, or remove its author, in several transactions.
 
-    In a single transaction, very much content would block other writers for too long.
+    In a single transaction, very much content would block other writers for too long. After each,
+    `advance` is called with the number of rows that it has cleared.
     """
-    for content in current_app.extensions[EXTENSION]:
+    for content in _contents():
         has_more = True
         while has_more:
             begin(alone=True)
-            has_more = content.clear_step(user_id, with_content)
+            cleared, has_more = content.clear_step(user_id, with_content)
             commit()
+            if cleared:
+                advance(cleared)
             if has_more:
                 sleep(PAUSE)
 
 
 def delete_account(user_id: str, *, with_content: bool) -> None:
     """Delete a locked account, its sessions, and what `clear_account` has left."""
-    for content in current_app.extensions[EXTENSION]:
+    for content in _contents():
         content.clear_rest(user_id, with_content)
     execute(sa.delete(User).where(User.id == user_id))
+
+
+def _contents() -> Sequence[Content]:
+    contents: Sequence[Content] = current_app.extensions[EXTENSION]
+    return contents

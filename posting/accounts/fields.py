@@ -12,8 +12,11 @@ from posting.web.fields import Length, String, described
 from posting.web.messages import Message
 
 MAX_PASSWORD_LENGTH = 256
+MIN_USERNAME_LENGTH, MAX_USERNAME_LENGTH = 3, 32
 # Escaped, since in HTML a pattern is a regular expression with the flag v.
-USERNAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_\-]{2,31}$"
+USERNAME_PATTERN = (
+    rf"^[A-Za-z0-9][A-Za-z0-9_\-]{{{MIN_USERNAME_LENGTH - 1},{MAX_USERNAME_LENGTH - 1}}}$"
+)
 RESERVED_USERNAMES = frozenset(
     "admin administrator anonymous api deleted everyone guest help info me mod moderator nobody "
     "null operator posting root security staff support system undefined webmaster".split()

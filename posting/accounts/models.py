@@ -2,22 +2,44 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, func
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    String,
+    bindparam,
+    case,
+    func,
+    literal_column,
+)
 from sqlalchemy.ext.hybrid import hybrid_property
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
-from posting.db.base import Base, EditedAt, Identifier, bytewise
-from posting.db.types import new_id, now
+from posting.db.base import Base, EditedAt, Identifier, bytewise, partial_index
+from posting.db.types import UtcDateTime, new_id, now
 
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
 SESSIONS_PER_USER = 50
 TOKENS_PER_USER = 50
+APPLICATION_LIFETIME = timedelta(days=30)
 MODERATOR = "moderator"
+ACTIVE, PENDING, SUSPENDED = STATES = ("active", "pending", "suspended")
+_NOW = bindparam(None, callable_=now, type_=UtcDateTime())  # when a statement is executed
+_APPLICATIONS_SINCE = bindparam(
+    None, callable_=lambda: now() - APPLICATION_LIFETIME, type_=UtcDateTime()
+)
 
 
 class User(EditedAt):
-    """An account. Usernames are unique without regard to case."""
+    """An account. Usernames are unique without regard to case.
+
+    Its `state` is decided here and nowhere else: no other code compares these timestamps. A pending
+    account waits for approval, and only moderators see it. A suspension without an end lasts until
+    it is lifted.
+    """
+
+    EXPIRES = ("pending_since", APPLICATION_LIFETIME)
 
     __tablename__ = "users"
 
@@ -29,22 +51,43 @@ class User(EditedAt):
     password_hash: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime] = mapped_column(default=now)
     suspended_at: Mapped[datetime | None] = mapped_column()
+    suspended_until: Mapped[datetime | None] = mapped_column()
+    pending_since: Mapped[datetime | None] = mapped_column()
+    application: Mapped[str | None] = mapped_column(String(1000))
+    last_seen_at: Mapped[datetime | None] = mapped_column()  # null before the first sign-in
+
+    # Not a parameter, which could not be matched with the partial index.
+    is_moderator: Mapped[bool] = column_property(role == literal_column(f"'{MODERATOR}'"))
+    is_pending: Mapped[bool] = column_property(pending_since.is_not(None))
+    # The table may still have older applications, which the next sign-up deletes.
+    is_applying: Mapped[bool] = column_property(pending_since > _APPLICATIONS_SINCE)
+    state: Mapped[str] = column_property(
+        case(
+            (pending_since.is_not(None), PENDING),
+            (suspended_at.is_(None), ACTIVE),
+            (suspended_until <= _NOW, ACTIVE),
+            else_=SUSPENDED,
+        )
+    )
 
     __table_args__ = (
         Index("uq_users_username", func.lower(username), unique=True),
+        partial_index(pending_since, id, where=pending_since.is_not(None)),
+        partial_index(id, where=role == MODERATOR, name="ix_users_moderators"),
         CheckConstraint("length(username) BETWEEN 3 AND 32", name="username_length"),
         CheckConstraint("length(display_name) <= 64", name="display_name_length"),
         CheckConstraint("length(bio) <= 500", name="bio_length"),
         CheckConstraint("role IN ('member', 'moderator')", name="role"),
+        CheckConstraint("length(application) BETWEEN 1 AND 1000", name="application_length"),
     )
 
     @hybrid_property
     def is_active(self) -> bool:
         """Return whether the account may be used: by sign-in, and by its sessions and tokens.
 
-        In a query, this is the SQL condition. No other code reads `suspended_at`.
+        In a query, this is the SQL condition.
         """
-        return self.suspended_at == None  # noqa: E711 - SQL has no `is`
+        return self.state == ACTIVE
 
 
 class Session(Base):
@@ -86,7 +129,33 @@ class Token(Base):
 
     user: Mapped[User] = relationship()
 
-    __table_args__ = (CheckConstraint("scope IN ('read', 'write')", name="scope"),)
+    __table_args__ = (CheckConstraint("scope IN ('read', 'write', 'feed')", name="scope"),)
+
+
+class ResetLink(Base):
+    """A link by which somebody may set the password of an account, once. A new one replaces it."""
+
+    EXPIRES = ("expires_at", timedelta())
+
+    __tablename__ = "reset_links"
+
+    user_id: Mapped[str] = mapped_column(
+        Identifier, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True
+    )
+    secret_hash: Mapped[str] = mapped_column(String(64))
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class RecoveryCode(Base):
+    """A code by which a member may set a new password, once. Its use deletes the row."""
+
+    __tablename__ = "recovery_codes"
+
+    user_id: Mapped[str] = mapped_column(
+        Identifier, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True
+    )
+    code_hash: Mapped[str] = mapped_column(String(64), primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(default=now)
 
 
 class Act(Base):

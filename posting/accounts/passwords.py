@@ -13,8 +13,10 @@ from posting.accounts.models import User
 from posting.db.transactions import Row, execute
 from posting.web.errors import NotSignedIn
 from posting.web.limits import Counts, Hits, Limit
+from posting.web.messages import Message
 from posting.web.middleware.proxy import client_ip
 
+WRONG_PASSWORD = Message("wrong_password", "This is not your current password.")
 ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", counts=Counts.FAILURES)
 ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", counts=Counts.FAILURES, times=5)
 
@@ -28,17 +30,24 @@ def hash_password(password: str) -> str:
         return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
 
 
+def count_guess(account: str, hits: Hits) -> None:
+    """Count a guess at an account, by its id or the name that was sent, and commit this.
+
+    It is counted by client, and by client and account, before it is checked, so that concurrent
+    guesses are counted too. The caller refunds the hits of a right guess. Raise 429 after too many.
+    """
+    hits.count((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
+    hits.commit()
+
+
 def verify_password(user: Row | None, username: str, password: str, hits: Hits) -> Row | None:
     """Return `user`, the account named `username`, if `password` is its password.
 
-    This takes the same time whether there is such an account or not. It is counted in `hits` by
-    client, and by client and account, and committed before the password is checked. The caller
-    refunds the hits if the password is right. Raise 429 after too many.
+    This takes the same time whether there is such an account or not. It is counted in `hits` as by
+    `count_guess`.
     """
-    account = user.id if user else username.lower()
-    hits.count((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
-    hits.commit()  # before the slow part, so that concurrent guesses are counted too
-    known = user.password_hash if user else _dummy_hash(current_app.config["PASSWORD_HASH"])
+    count_guess(user.id if user else username.lower(), hits)
+    known = user.password_hash if user else dummy_hash()
     with _hashing:
         matches = check_password_hash(known, password)
     if not matches or user is None:
@@ -70,6 +79,7 @@ def lock_verified_account(user: Row) -> Row:
     return locked
 
 
-def _dummy_hash(parameters: str) -> str:
+def dummy_hash() -> str:
     """Return a hash that no password has, and that takes as long to check as others."""
+    parameters = current_app.config["PASSWORD_HASH"]
     return f"{parameters}${secrets.token_urlsafe(12)}${secrets.token_hex(64)}"

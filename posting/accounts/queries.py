@@ -1,6 +1,7 @@
 """The statements of accounts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,9 +9,12 @@ from sqlalchemy.orm import aliased
 
 from posting.accounts import schemas
 from posting.accounts.models import Act, User
-from posting.db.transactions import Row, execute, fetch_all, fetch_one
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, snapshot
+from posting.db.types import Rfc3339Text, UtcDateTime
 from posting.web.problems import NoSuch
-from posting.web.rows import Item, insert, select, to_item
+from posting.web.rows import Item, columns, select, to_item, to_items
+
+BATCH = 1000  # accounts that are read at a time
 
 
 class NoSuchUser(NoSuch, thing="user"):
@@ -25,31 +29,58 @@ class NoSuchToken(NoSuch, thing="token"):
     pass
 
 
-USERS = select(schemas.User, User)
-USER = USERS.where(User.id == sa.bindparam("id"))
-USER_BY_NAME = USERS.where(sa.func.lower(User.username) == sa.bindparam("username"))
-# Of the account itself: also what no other user sees.
-ACCOUNT, ACCOUNT_BY_NAME = (
-    statement.add_columns(User.password_hash, User.is_active.label("is_active"))
-    for statement in (USER, USER_BY_NAME)
+class NoSuchApplication(NoSuch, thing="application"):
+    pass
+
+
+_HAS_ID = User.id == sa.bindparam("id")
+_HAS_NAME = sa.func.lower(User.username) == sa.bindparam("username")
+_PROFILES = select(schemas.User, User)
+_USER, _USER_BY_NAME = (
+    _PROFILES.where(condition, ~User.is_pending) for condition in (_HAS_ID, _HAS_NAME)
 )
-_INSERT = insert(schemas.User, User)
-_LOCK_ACCOUNT = ACCOUNT.with_for_update()
+# Of the account itself: also what no other user sees.
+_ACCOUNTS = _PROFILES.add_columns(
+    User.password_hash, User.state.label("state"), User.suspended_until
+)
+_ACCOUNT, _ACCOUNT_BY_NAME = (_ACCOUNTS.where(condition) for condition in (_HAS_ID, _HAS_NAME))
+APPLICATIONS = sa.select(
+    *columns(schemas.Application, User, without=["created_at"]),
+    sa.type_coerce(User.pending_since, Rfc3339Text()).label("created_at"),
+).where(User.is_applying)
+# What only operators see.
+_STANDING = (
+    User.role,
+    User.state.label("state"),
+    sa.type_coerce(User.created_at, Rfc3339Text()).label("created_at"),
+    sa.type_coerce(User.last_seen_at, Rfc3339Text()).label("last_seen_at"),
+)
+_LISTED: sa.Select[*tuple[Any, ...]] = sa.select(User.id, User.username, *_STANDING)
+_DETAILS = sa.select(
+    User.id,
+    User.username,
+    User.display_name,
+    *_STANDING,
+    sa.type_coerce(User.suspended_until, Rfc3339Text()).label("suspended_until"),
+    User.application,
+).where(_HAS_NAME)
+_LOWER_NAME = sa.func.lower(User.username)
+_LOCK_ACCOUNT = _ACCOUNT.with_for_update()
+_ACTIVE = sa.select(User.id).where(_HAS_ID, User.is_active)
+_LOCK_ACTIVE = {  # by whether the lock is exclusive
+    exclusively: _ACTIVE.with_for_update(read=not exclusively, key_share=True)
+    for exclusively in (False, True)
+}
 
 
 def find_account(username: str) -> Row | None:
     """Return the account with this name, if there is one."""
-    return fetch_one(ACCOUNT_BY_NAME, username=username.lower())
+    return fetch_one(_ACCOUNT_BY_NAME, username=username.lower())
 
 
 def get_account(id: str) -> Row | None:
     """Return the account with this id, if there is one."""
-    return fetch_one(ACCOUNT, id=id)
-
-
-def insert_user(**values: Any) -> Item:
-    """Insert an account, and return it as others see it."""
-    return to_item(execute(_INSERT, **values).one())
+    return fetch_one(_ACCOUNT, id=id)
 
 
 def lock_account(id: str) -> Row | None:
@@ -57,13 +88,21 @@ def lock_account(id: str) -> Row | None:
     return execute(_LOCK_ACCOUNT, id=id).one_or_none()
 
 
+def lock_active_account(id: str, *, exclusively: bool = False) -> bool:
+    """Lock an account against suspension and deletion, and return whether it is active.
+
+    Several transactions may have the lock at once, unless one locks exclusively.
+    """
+    return bool(execute(_LOCK_ACTIVE[exclusively], id=id).all())
+
+
 def user_exists(id: str) -> bool:
-    return fetch_one(sa.select(User.id).where(User.id == id)) is not None
+    return fetch_one(sa.select(User.id).where(User.id == id, ~User.is_pending)) is not None
 
 
 def get_user(id: str) -> Item:
     """Return a user. Raise NoSuchUser."""
-    row = fetch_one(USER, id=id)
+    row = fetch_one(_USER, id=id)
     if row is None:
         raise NoSuchUser
     return to_item(row)
@@ -71,8 +110,44 @@ def get_user(id: str) -> Item:
 
 def find_user(username: str) -> Item | None:
     """Return the user with this name, if there is one."""
-    row = fetch_one(USER_BY_NAME, username=username.lower())
+    row = fetch_one(_USER_BY_NAME, username=username.lower())
     return to_item(row) if row else None
+
+
+def find_details(username: str) -> Item | None:
+    """Return what operators see of the account with this name, if there is one."""
+    row = fetch_one(_DETAILS, username=username.lower())
+    return to_item(row) if row else None
+
+
+def list_accounts(
+    *,
+    state: str | None = None,
+    role: str | None = None,
+    seen_since: datetime | None = None,
+    not_seen_since: datetime | None = None,
+) -> Iterator[Item]:
+    """Yield the accounts that match, in the order of their names.
+
+    Those that were `not_seen_since` a time were created before it, too. A thousand are read at a
+    time, and no transaction is open while the caller uses them, which may take long.
+    """
+    statement = _LISTED.where(sa.bindparam("after") < _LOWER_NAME).order_by(_LOWER_NAME)
+    if state:
+        statement = statement.where(User.state == state)
+    if role:
+        statement = statement.where(User.role == role)
+    if seen_since:
+        statement = statement.where(User.last_seen_at >= seen_since)
+    if not_seen_since:
+        last_used_at = sa.func.coalesce(User.last_seen_at, User.created_at, type_=UtcDateTime())
+        statement = statement.where(last_used_at < not_seen_since)
+    after: str | None = ""
+    while after is not None:
+        with snapshot() as connection:
+            rows = connection.execute(statement.limit(BATCH), {"after": after}).all()
+        yield from to_items(rows)
+        after = rows[-1].username.lower() if len(rows) == BATCH else None
 
 
 def list_acts(limit: int) -> Sequence[Row]:

@@ -1,7 +1,9 @@
-"""Personal access tokens."""
+"""Users, sessions and tokens: the schemas of requests and responses."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from flask import current_app
 from marshmallow import ValidationError, fields, post_load, validates_schema
 from marshmallow.validate import Regexp
 
@@ -13,7 +15,9 @@ from posting.accounts.fields import (
     not_reserved,
 )
 from posting.web.fields import (
+    EXAMPLE_TOKEN,
     LINE_OR_EMPTY_PATTERN,
+    NOT_BLANK_PATTERN,
     ONE_LINE_PATTERN,
     Identifier,
     Length,
@@ -27,9 +31,11 @@ from posting.web.fields import (
     not_blank,
     one_line,
 )
-from posting.web.messages import Message
-from posting.web.schemas import Input, Output
+from posting.web.messages import REQUIRED, Message
+from posting.web.pagination import NOT_A_CURSOR
+from posting.web.schemas import Input, Output, PageQuery
 
+BOTH_NAMES = Message("repeated", "Send only one of username and q.")
 SAME_AS_USERNAME = Message("same_as_username", "Must not be the username.")
 
 
@@ -54,14 +60,28 @@ MALFORMED_USERNAME = Message(
 )
 
 
-class UsersQuery(Input):
-    """The username of the account to list."""
+class UsersQuery(PageQuery):
+    """The username of the account to list, or a page of accounts by the beginning of a name."""
 
     username = String(
-        required=True,
         validate=Length(max=256),
-        metadata=described("ada", "A whole name, in upper or lower case."),
+        metadata=described("ada", "A whole username, in any case. It is needed without `q`."),
     )
+    q = Parameter(
+        validate=[Length(1, 64), not_blank],
+        metadata=described(
+            "love", "The beginning of the username, the display name or a word in them."
+        ),
+    )
+
+    @validates_schema
+    def take_one_of_the_names(self, data: dict[str, Any], **_: Any) -> None:
+        if "username" in data and "q" in data:
+            raise ValidationError(BOTH_NAMES, "q")
+        if "username" not in data and "q" not in data:
+            raise ValidationError(REQUIRED, "username")
+        if "username" in data and "cursor" in data:
+            raise ValidationError(NOT_A_CURSOR, "cursor")
 
 
 class Credentials(Input):
@@ -113,6 +133,32 @@ class Profile(Input):
 class SignUp(Profile):
     """A new account."""
 
+    application = String(
+        validate=[Length(1, 1000), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described(
+            "I weave too, and Grace has told me about you.",
+            "Why the account should be approved. Required while new accounts need approval, "
+            "unless there is an invitation. Else ignored.",
+        ),
+    )
+    invitation = String(
+        validate=Length(max=256),
+        metadata=described(
+            "V1StGXR8_Z5jdHi6B-myT3cqSJzQ3uvEdY5oAjSkK_Jri0qmfyaLOFT6n3zC6zxs",
+            "The part of an invitation's URL after `#`. Required while sign-up is by invitation.",
+        ),
+    )
+
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def require_what_the_setting_asks_for(self, _data: Any, original_data: Any, **_: Any) -> None:
+        if not isinstance(original_data, Mapping):
+            return
+        asked = {"approval": "application", "invitation": "invitation"}
+        name = asked.get(current_app.config["SIGNUP"])
+        if name and original_data.keys().isdisjoint({name, "invitation"}):
+            raise ValidationError(REQUIRED, name)
+
 
 class ProfileChange(Profile):
     """A change to an account; a new password requires the current one."""
@@ -120,6 +166,69 @@ class ProfileChange(Profile):
     current_password = String(
         validate=Length(max=MAX_PASSWORD_LENGTH),
         metadata={"format": "password"} | described("the old and tired one"),
+    )
+
+
+NOT_WITH_CODE = Message("unknown", "Unknown field beside code.")
+
+
+class PasswordReset(Input):
+    """A new password, with the code of a link, or with a username and a recovery code."""
+
+    code = String(
+        validate=Length(max=256),
+        metadata=described(
+            "V1StGXR8_Z5jdHi6B-myT3cqSJzQ3uvEdY5oAjSkK_Jri0qmfyaLOFT6n3zC6zxs",
+            "The part of a link's URL after `#`.",
+        ),
+    )
+    username = String(validate=Length(max=256), metadata=described("ada"))
+    recovery_code = String(
+        validate=Length(max=256),
+        metadata=described(
+            "7G3K-9QWE-2M4X-V8ZA", "In upper or lower case, with or without hyphens."
+        ),
+    )
+    password = NewPassword(required=True)
+
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def require_one_way(self, _data: Any, original_data: Any, **_: Any) -> None:
+        if not isinstance(original_data, Mapping):
+            return
+        both, given = {"username", "recovery_code"}, original_data.keys()
+        if "code" in given:
+            errors = {name: [NOT_WITH_CODE] for name in both & given}
+        elif both.isdisjoint(given):
+            errors = {"code": [REQUIRED]}
+        else:
+            errors = {name: [REQUIRED] for name in both - given}
+        if errors:
+            raise ValidationError(errors)
+
+
+class RecoveryCodesInput(Input):
+    """The current password, to get new recovery codes."""
+
+    current_password = String(
+        required=True,
+        validate=Length(max=MAX_PASSWORD_LENGTH),
+        metadata={"format": "password"} | described("a long walk by the sea"),
+    )
+
+
+class RecoveryCodes(Output):
+    """The recovery codes of an account, which are not shown again."""
+
+    left = fields.Integer(metadata=described(10, "How many have not been used."))
+    created_at = Timestamp("Null if there are none.", allow_none=True)
+
+
+class NewRecoveryCodes(RecoveryCodes):
+    """New recovery codes."""
+
+    codes = fields.List(
+        fields.String(),
+        metadata=described(["7G3K-9QWE-2M4X-V8ZA"], "Each works once. They are not shown again."),
     )
 
 
@@ -133,6 +242,29 @@ class User(Output):
     role = fields.String(metadata=extensible(ROLES, "member"))
     created_at = Timestamp()
     updated_at = Timestamp("When the profile or the role was last changed.")
+
+
+class NewUser(User):
+    """A new account."""
+
+    state = fields.String(
+        metadata=extensible(
+            ["pending"], "pending", "Absent if the account may be used. Else it waits for approval."
+        )
+    )
+
+    optional = ("state",)
+
+
+class Application(Output):
+    """A pending account, and why it should be approved."""
+
+    id = Identifier("Of the account.")
+    username = fields.String(metadata=described("ada"))
+    display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
+    bio = fields.String(allow_none=True, metadata=described("I write about engines."))
+    application = fields.String(metadata=described("I weave too, and Grace has told me about you."))
+    created_at = Timestamp()
 
 
 class DeletionQuery(Input):
@@ -157,7 +289,8 @@ class Session(Output):
     current = fields.Boolean(metadata=described(True, "Whether this request came with it."))
 
 
-SCOPES = ("read", "write")
+FEED = "feed"
+SCOPES = ("read", "write", FEED)
 
 
 class TokenInput(Input):
@@ -172,7 +305,11 @@ class TokenInput(Input):
     scope = String(
         required=True,
         validate=OneOf(SCOPES),
-        metadata=described("write", "`read` for GET requests only, `write` for all."),
+        metadata=described(
+            "write",
+            "`read` for GET requests only, `write` for all. A token with the scope `feed` is part "
+            "of the addresses of feeds, and is accepted nowhere else.",
+        ),
     )
     expires_at = TimestampInput(
         metadata=described(
@@ -197,7 +334,8 @@ class NewToken(Token):
 
     token = fields.String(
         metadata=described(
-            "posting_3cqSJzQ3uvEdY5oAjSkK_Jri0qmfyaLOFT6n3zC6zxs",
-            "Send it as `Authorization: Bearer …`. It is not shown again.",
+            EXAMPLE_TOKEN,
+            "Send it as `Authorization: Bearer …`, or put it into the path of a feed if its scope "
+            "is `feed`. It is not shown again.",
         )
     )

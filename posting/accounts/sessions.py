@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from flask import Response, current_app, request
+from flask import Request, Response, current_app, request
 
 from posting.accounts import schemas
 from posting.accounts.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
@@ -45,6 +45,9 @@ _OF_USER = (
 )
 _ONE_OF_USER = _OF_USER.where(Session.id == sa.bindparam("id"))
 _INSERT = sa.insert(Session)
+_MARK_SEEN = (
+    sa.update(User).where(User.id == sa.bindparam("user")).values(last_seen_at=sa.bindparam("time"))
+)
 _DELETE_BY_TOKEN = (
     sa.delete(Session)
     .where(Session.token_hash == sa.bindparam("token_hash"))
@@ -70,24 +73,27 @@ def _delete_surplus() -> sa.Delete:
 _DELETE_SURPLUS = _delete_surplus()
 
 
-def find_current_session() -> sa.Row[Any] | None:
-    """Return the valid session of the request's cookie, if there is one, with its user."""
-    token, time = _sent_token(), now()
+def find_session(sent: Request) -> sa.Row[Any] | None:
+    """Return the valid session of the cookie of a request, if there is one, with its user."""
+    token, time = _token_of(sent), now()
     if not token:
         return None
     row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), **_oldest_valid(time))
     if row and time - row.last_seen_at > LAST_SEEN_PRECISION:
-        touch(sa.update(Session).where(Session.id == row.session_id).values(last_seen_at=time))
+        update = sa.update(Session).where(Session.id == row.session_id)
+        touch(update.values(last_seen_at=time), row.id, time)
     return row
 
 
-def touch(update: sa.Update) -> None:
-    """Write when something was last used, unless the database is busy.
+def touch(update: sa.Update, user_id: str, time: datetime) -> None:
+    """Write when a session or token was last used, and by whom, unless the database is busy.
 
     Purge stored responses and rate-limit windows, too: about once an hour for each active member.
     """
     with database_access(writes=True):
         try:
+            # The account first, since all code locks it before other rows.
+            execute(_MARK_SEEN, user=user_id, time=time)
             execute(update)
             purge_expired(IdempotencyKey)
             purge_expired(RateWindow)
@@ -112,22 +118,23 @@ def get_session(user_id: str, id: str, *, current_id: str | None) -> dict[str, A
 
 
 def open_session(user_id: str) -> str:
-    """Replace the request's session by a new one for a user, and return its token.
+    """Replace the request's session by a new one for a locked account, and return its token.
 
     All but the user's newest fifty sessions end. Expired sessions are purged.
     """
     end_current_session()
-    token = secrets.token_urlsafe(32)
-    values = {"token_hash": hash_token(token), "user_agent": _user_agent(), "created_at": now()}
-    execute(_INSERT, user_id=user_id, last_seen_at=values["created_at"], **values)
-    execute(_DELETE_SURPLUS, user_id=user_id, time=values["created_at"])
+    token, time = secrets.token_urlsafe(32), now()
+    execute(_MARK_SEEN, user=user_id, time=time)
+    values = {"token_hash": hash_token(token), "user_agent": _user_agent(), "created_at": time}
+    execute(_INSERT, user_id=user_id, last_seen_at=time, **values)
+    execute(_DELETE_SURPLUS, user_id=user_id, time=time)
     purge_expired(Session)
     return token
 
 
 def end_current_session() -> str | None:
     """Delete the session of the request's cookie, and return its user's id, if there is one."""
-    token = _sent_token()
+    token = _token_of(request)
     if not token:
         return None
     user_id: str | None = execute(_DELETE_BY_TOKEN, token_hash=hash_token(token)).scalar()
@@ -160,8 +167,8 @@ def cookie_header(token: str | None) -> dict[str, str]:
     return {"Set-Cookie": response.headers["Set-Cookie"]}
 
 
-def _sent_token() -> str | None:
-    return request.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
+def _token_of(sent: Request) -> str | None:
+    return sent.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
 
 
 def hash_token(token: str) -> str:

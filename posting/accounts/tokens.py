@@ -1,5 +1,8 @@
 """Personal access tokens, by which programs act as a user (bearer tokens, RFC 6750).
 
+A token with the scope `feed` is none of these. It is in the path of feeds, since feed readers send
+neither a cookie nor a header.
+
 As with sessions, the database has only the SHA-256 of a token, and deleting the row ends it.
 """
 
@@ -13,6 +16,7 @@ from werkzeug.exceptions import Conflict, Forbidden
 from posting.accounts import schemas
 from posting.accounts.models import TOKENS_PER_USER, Token, User
 from posting.accounts.queries import NoSuchToken
+from posting.accounts.recovery import delete_link, delete_recovery_codes
 from posting.accounts.sessions import LAST_SEEN_PRECISION, end_sessions, hash_token, touch
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
@@ -37,6 +41,8 @@ _BY_TOKEN = (
         User.is_active,
     )
 )
+_BEARER = _BY_TOKEN.where(Token.scope != schemas.FEED)
+_FOR_FEEDS = _BY_TOKEN.where(Token.scope == schemas.FEED)
 _OF_USER = (
     select(schemas.Token, Token)
     .where(
@@ -76,11 +82,21 @@ class TooManyTokens(Coded, Conflict):
 
 
 def find_token(token: str) -> sa.Row[Any] | None:
-    """Return a valid token with its user."""
+    """Return a valid bearer token with its user."""
+    return _find(_BEARER, token)
+
+
+def find_feed_token(token: str) -> sa.Row[Any] | None:
+    """Return a valid token for feeds with its user."""
+    return _find(_FOR_FEEDS, token)
+
+
+def _find(statement: sa.Select[*tuple[Any, ...]], token: str) -> sa.Row[Any] | None:
     time = now()
-    row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), time=time)
+    row = fetch_one(statement, token_hash=hash_token(token), time=time)
     if row and (row.last_used_at is None or time - row.last_used_at > LAST_SEEN_PRECISION):
-        touch(sa.update(Token).where(Token.id == row.token_id).values(last_used_at=time))
+        update = sa.update(Token).where(Token.id == row.token_id)
+        touch(update.values(last_used_at=time), row.id, time)
     return row
 
 
@@ -132,7 +148,16 @@ def delete_token(user_id: str, id: str) -> bool:
     return bool(execute(own).rowcount)
 
 
-def revoke_access(user_id: str, *, except_session: str | None = None) -> None:
-    """End all sessions and tokens of a user, except the session with the id `except_session`."""
+def revoke_access(
+    user_id: str, *, except_session: str | None = None, keep_recovery_codes: bool = False
+) -> None:
+    """End all sessions and tokens of a user, except the session with the id `except_session`.
+
+    A link to set the password ends too. So do recovery codes, which somebody may have created who
+    knew the former password.
+    """
     end_sessions(user_id, except_id=except_session)
     execute(sa.delete(Token).where(Token.user_id == user_id))
+    delete_link(user_id)
+    if not keep_recovery_codes:
+        delete_recovery_codes(user_id)

@@ -6,6 +6,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, post_load, validates_schema
 
 from posting.accounts.schemas import author
+from posting.search.fields import words_field
 from posting.web.fields import (
     NOT_BLANK_PATTERN,
     Identifier,
@@ -27,6 +28,13 @@ class CommentsQuery(PageQuery):
     """A page of comments."""
 
     limit = page_size(50)
+
+
+class AllCommentsQuery(CommentsQuery):
+    """A page of the comments of the community."""
+
+    author = Identifier("The ID of a user, whose comments are listed.")
+    q = words_field("content")
 
 
 class CommentsOnPostQuery(CommentsQuery):
@@ -82,3 +90,9 @@ class Comment(Output):
     )
     created_at = Timestamp()
     updated_at = Timestamp()
+
+
+class CommentWithPost(Comment):
+    """A comment in a list of comments on several posts."""
+
+    post_title = fields.String(metadata=described("On engines"))

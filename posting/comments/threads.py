@@ -1,17 +1,19 @@
-"""Threads: comments, their replies and the placeholders of deleted comments with replies."""
+"""Threads: comments, their replies and the placeholders of deleted comments with replies.
+
+Posts have the number of their comments and the time of the last one.
+"""
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
-from posting.accounts.deletion import Content
 from posting.comments.models import Comment
 from posting.comments.queries import LAST_COMMENT_AT
 from posting.db.transactions import Row, execute, fetch_all, fetch_one
 from posting.db.types import MILLISECOND, UtcDateTime, now
-from posting.posts.locks import lock_posts
 from posting.posts.models import Post
 from posting.web.errors import InvalidInput
 from posting.web.messages import Message
@@ -26,15 +28,15 @@ _COUNT_COMMENT = (
         last_comment_at=sa.case((Post.last_comment_at > _TIME, Post.last_comment_at), else_=_TIME),
     )
 )
-_PARENT = sa.select(Comment.post_id, Comment.content, Comment.created_at)
-_PARENT = _PARENT.where(Comment.id == sa.bindparam("id"))
-COMMENTS_PER_STEP = 2000
+_PARENT = sa.select(
+    Comment.post_id, Comment.content, Comment.created_at, Comment.thread_id, Comment.thread_at
+).where(Comment.id == sa.bindparam("id"))
 
 
 def get_parent(parent_id: str | None, post_id: str) -> Row | None:
-    """Return the comment that a new comment replies to, if any.
+    """Return the comment that a new comment replies to, or None if it is no reply.
 
-    Raise 422 unless it is on the same post and not deleted.
+    Raise 422 if the parent is on another post or deleted.
     """
     if parent_id is None:
         return None
@@ -45,8 +47,13 @@ def get_parent(parent_id: str | None, post_id: str) -> Row | None:
 
 
 def timestamp_after(parent: Row | None) -> datetime:
-    """Return the `created_at` of a new comment: now, but later than its parent's."""
+    """Return the `created_at` of a new comment: now, or just after its parent if that is later."""
     return max(now(), parent.created_at + MILLISECOND) if parent else now()
+
+
+def thread_of(parent: Row | None) -> dict[str, Any]:
+    """Return the columns with the thread of a reply. A comment without a parent begins its own."""
+    return {"thread_id": parent.thread_id, "thread_at": parent.thread_at} if parent else {}
 
 
 def count_comment(post_id: str, created_at: datetime) -> None:
@@ -54,35 +61,10 @@ def count_comment(post_id: str, created_at: datetime) -> None:
     execute(_COUNT_COMMENT, post=post_id, time=created_at)
 
 
-def delete_comments(ids: Collection[str]) -> None:
-    """Delete comments that are not placeholders, a few thousand at most, of locked posts.
+def split_deleted(ids: Collection[str]) -> tuple[set[str], set[str], set[str]]:
+    """Split comments to delete: some become placeholders, and the others are deleted.
 
-    Comments with remaining replies become placeholders. Placeholders above the others are deleted
-    if they have no replies left.
-    """
-    commented = sa.select(Comment.post_id).where(Comment.id.in_(ids)).distinct()
-    posts = [row.post_id for row in fetch_all(commented)]
-    remaining, deleted, parents = _split(ids)
-    empty = {
-        "content": None,
-        "author_id": None,
-        "version": Comment.version + 1,  # like an edit
-        "updated_at": now(),
-    }
-    for statement in (
-        _uncount(Comment.id.in_(ids)),
-        sa.update(Comment).where(Comment.id.in_(remaining)).values(empty),
-        sa.delete(Comment).where(Comment.id.in_(deleted)),
-        sa.delete(Comment).where(Comment.id.in_(_bare_placeholders(parents))),
-        update_last_comment(posts),
-    ):
-        execute(statement)
-
-
-def _split(ids: Collection[str]) -> tuple[set[str], set[str], set[str]]:
-    """Split comments into those that become placeholders and those to delete.
-
-    Return also the parents of the latter outside of `ids`.
+    Return the ids of both, and the ids of parents that lose a reply and are not in `ids`.
     """
     rows = fetch_all(sa.select(Comment.id, Comment.parent_id).where(Comment.id.in_(ids)))
     parents: dict[str, str | None] = {row.id: row.parent_id for row in rows}
@@ -98,7 +80,8 @@ def _split(ids: Collection[str]) -> tuple[set[str], set[str], set[str]]:
     return remaining, deleted, outside
 
 
-def _uncount(condition: sa.ColumnElement[bool]) -> sa.Update:
+def uncount(condition: sa.ColumnElement[bool]) -> sa.Update:
+    """Return an UPDATE of the posts that subtracts comments from their counts."""
     number = sa.func.count().label("number")
     counts = sa.select(Comment.post_id, number).where(condition).group_by(Comment.post_id)
     deleted = counts.subquery()
@@ -111,7 +94,7 @@ def update_last_comment(posts: Collection[str]) -> sa.Update:
     return sa.update(Post).where(Post.id.in_(posts)).values(last_comment_at=LAST_COMMENT_AT)
 
 
-def _bare_placeholders(ids: Collection[str]) -> sa.Select[str]:
+def bare_placeholders(ids: Collection[str]) -> sa.Select[str]:
     """Select the placeholders among `ids` and their ancestors that have no replies left.
 
     NOT EXISTS, because Postgres may scan the whole set for each row of a NOT IN.
@@ -134,36 +117,3 @@ def _with_placeholders_above(start: sa.Select[str, str | None], name: str) -> sa
         .join(rows, parent.id == rows.c.parent_id)
         .where(parent.content.is_(None))
     )
-
-
-def _clear_step(user_id: str, with_content: bool) -> bool:
-    """Clear the newest comments of a user.
-
-    Replies are newer than their parents, so this order leaves few placeholders to delete later.
-    """
-    own = sa.select(Comment.id, Comment.post_id).where(Comment.author_id == user_id)
-    newest_first = own.order_by(Comment.created_at.desc(), Comment.id.desc())
-    rows = fetch_all(newest_first.limit(COMMENTS_PER_STEP))
-    lock_posts(Post.id.in_({row.post_id for row in rows}))
-    still_own = sa.select(Comment.id).where(
-        Comment.id.in_([row.id for row in rows]), Comment.author_id == user_id
-    )
-    ids = [row.id for row in fetch_all(still_own)]
-    if with_content:
-        delete_comments(ids)
-    else:
-        execute(sa.update(Comment).where(Comment.id.in_(ids)).values(author_id=None))
-    return len(rows) == COMMENTS_PER_STEP
-
-
-def _clear_rest(user_id: str, with_content: bool) -> None:
-    """Lock the posts that a user has commented on or written, all in one order."""
-    written = sa.select(Post.id).where(Post.author_id == user_id)
-    commented = sa.select(Comment.post_id).where(Comment.author_id == user_id)
-    lock_posts(Post.id.in_(written.union(commented)))
-    if with_content:
-        own = sa.select(Comment.id).where(Comment.author_id == user_id)
-        delete_comments([row.id for row in fetch_all(own)])
-
-
-CONTENT = Content(_clear_step, _clear_rest)

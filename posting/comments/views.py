@@ -1,30 +1,31 @@
 """Comments and replies: list, read, write, edit, delete."""
 
+from functools import partial
 from typing import Any
 
 from posting.accounts import acts
 from posting.accounts.current_user import (
+    READERS,
     SIGNED_IN,
-    TOKEN_OPTIONAL,
     current_user,
     lock_current_user,
     user_id,
 )
 from posting.accounts.permissions import NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
-from posting.comments import queries, schemas, threads
-from posting.comments.models import Comment
+from posting.comments import queries, schemas, store, threads
 from posting.comments.queries import NoSuchComment, get_comment_for_update
-from posting.db.editing import edit
-from posting.db.transactions import commit, execute
+from posting.comments.search import INDEX
+from posting.db.transactions import commit
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, post_exists
+from posting.posts.texts import PreparedText, prepare_text
+from posting.search.results import SearchBusy, paginate_results
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import etag_header, require_version
 from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
-from posting.web.rows import to_item
 from posting.web.urls import external_url
 
 LIMIT = Limit("comments", "LIMIT_COMMENTS", user_id)
@@ -41,8 +42,40 @@ class CommentDeletionForbidden(NotAuthor):
 
 
 @comments.get(
+    "/comments",
+    access=READERS,
+    cache=SHARED,
+    query=schemas.AllCommentsQuery(),
+    returns=schemas.CommentWithPost(many=True),
+    headers=["Link"],
+    errors=[NoSuchUser, SearchBusy],
+)
+def list_all_comments(query: dict[str, Any]) -> Reply:
+    """List the comments of the community, newest first: all, or those that a search finds.
+
+    Deleted comments are left out.
+    """
+    limit, cursor, author = query["limit"], query.get("cursor"), query.get("author")
+    statement = queries.COMMENTS_BY_AUTHOR if author else queries.COMMENTS_WITH_POSTS
+    if words := query.get("q"):
+        page = paginate_results(INDEX, statement, words, limit=limit, cursor=cursor, author=author)
+    else:
+        page = paginate(
+            statement,
+            limit=limit,
+            cursor=cursor,
+            name="list_comments",
+            newest_first=True,
+            parameters={"author": author},
+        )
+    if not page.items and author and not user_exists(author):
+        raise NoSuchUser
+    return page.items, page.headers
+
+
+@comments.get(
     "/posts/<nanoid:id>/comments",
-    access=TOKEN_OPTIONAL,
+    access=READERS,
     cache=SHARED,
     query=schemas.CommentsOnPostQuery(),
     returns=schemas.Comment(many=True),
@@ -70,10 +103,10 @@ def list_comments(id: str, query: dict[str, Any]) -> Reply:
 
 @comments.get(
     '/users/<nanoid("me"):id>/comments',
-    access=TOKEN_OPTIONAL,
+    access=READERS,
     cache=SHARED,
     query=schemas.CommentsQuery(),
-    returns=schemas.Comment(many=True),
+    returns=schemas.CommentWithPost(many=True),
     headers=["Link"],
     errors=[NoSuchUser],
 )
@@ -97,22 +130,20 @@ def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
     access=SIGNED_IN,
     limit=LIMIT,
     body=schemas.CommentInput(),
+    prepare=partial(prepare_text, INDEX),
     idempotent=True,
     status=201,
     returns=schemas.Comment(),
     headers=["ETag", "Location"],
     errors=[NoSuchPost],
 )
-def create_comment(id: str, body: dict[str, Any], once: Once) -> Reply:
+def create_comment(id: str, body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
     """Comment on a post, or reply to a comment on it."""
     lock_current_user()
     lock_post(id)
     parent = threads.get_parent(body.get("parent_id"), id)
-    created_at = threads.timestamp_after(parent)
-    values = {"post_id": id, "author_id": current_user.id, "created_at": created_at, **body}
-    comment = to_item(execute(queries.INSERT_COMMENT, **values).one())
+    comment = store.insert_comment(id, current_user.id, body, parent, prepared)
     comment["author"] = current_user.as_author()
-    threads.count_comment(id, created_at)
     headers = etag_header(comment.pop("version"))
     headers["Location"] = external_url("comments.get_comment", id=comment["id"])
     return once.commit(comment, headers)
@@ -120,7 +151,7 @@ def create_comment(id: str, body: dict[str, Any], once: Once) -> Reply:
 
 @comments.get(
     "/comments/<nanoid:id>",
-    access=TOKEN_OPTIONAL,
+    access=READERS,
     cache=SHARED,
     returns=schemas.Comment(),
     errors=[NoSuchComment],
@@ -142,11 +173,13 @@ def get_comment(id: str) -> Reply:
 )
 def edit_comment(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     """Edit your own comment."""
+    former = queries.get_comment(id)
+    text = prepare_text(INDEX, former | body, former=former["content"])
     comment = get_comment_for_update(id)
     if not is_author(comment.author_id):
         raise CommentEditForbidden
     require_version(if_match, comment.version)
-    edit(Comment, comment, body)
+    store.edit_comment(comment, body, text)
     edited = queries.get_comment(id)
     commit()
     return edited, etag_header(edited.pop("version"))
@@ -169,6 +202,6 @@ def delete_comment(id: str, if_match: str | None) -> Reply:
         raise CommentDeletionForbidden
     require_version(if_match, comment.version)
     acts.record_deletion("comment", id, comment.author_id)
-    threads.delete_comments([id])
+    store.delete_comments([id])
     commit()
     return None

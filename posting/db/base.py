@@ -1,11 +1,11 @@
 """The base classes of models, and the session."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import String, func
+from sqlalchemy import Index, String, func
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, registry
 
@@ -27,6 +27,9 @@ class Base(DeclarativeBase):
     )
 
 
+# The option of a table that belongs to one database and not to its content. Archives leave it out.
+NOT_ARCHIVED = {"info": {"archived": False}}
+
 # Its session is not used: see `transactions`.
 db = SQLAlchemy(model_class=Base)
 
@@ -37,6 +40,16 @@ def bytewise(length: int) -> String:
 
 
 Identifier = bytewise(ID_LENGTH)
+
+
+def archived_tables() -> list[sa.Table]:
+    """Return the tables of the content, each after those to which its rows refer."""
+    return [table for table in db.metadata.sorted_tables if table.info.get("archived", True)]
+
+
+def partial_index(*columns: Any, where: sa.ColumnElement[bool], name: str | None = None) -> Index:
+    """Return an index of the rows that match a condition. Its name follows from its columns."""
+    return Index(name, *columns, sqlite_where=where, postgresql_where=where)
 
 
 class Editable(Base):

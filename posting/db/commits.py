@@ -1,7 +1,7 @@
 """Detect commits by a version of the database that each commit of any process changes.
 
-On SQLite it is `PRAGMA data_version`, which changes on a connection that never writes when another
-one commits (https://www.sqlite.org/pragma.html#pragma_data_version).
+On SQLite it is `PRAGMA data_version`. On a connection that never writes, it changes when another
+connection commits (https://www.sqlite.org/pragma.html#pragma_data_version).
 
 On Postgres it is `pg_current_snapshot()`, which says whose writes a statement sees. It changes
 whenever a transaction that wrote ends, and never returns to an earlier value
@@ -21,19 +21,19 @@ import sqlalchemy as sa
 from posting.db.postgres import POSTGRES_CONNECT_ARGS
 
 RETRY_AFTER = 10.0  # seconds until the next attempt, after one has failed
-# One thread at a time waits for a server that does not answer, so it gives up early.
+# One thread waits for a server that does not answer, and gives up early. Others skip the cache.
 IMPATIENT_CONNECT_ARGS = POSTGRES_CONNECT_ARGS | {"connect_timeout": 2, "tcp_user_timeout": 2000}
 # On a standby, a snapshot does not list all transactions. Behind a pooler, a connection may lead to
-# another server after a failover, where the same numbers are other transactions.
+# another server after a failover, and there the numbers stand for other transactions.
 SNAPSHOT = b"SELECT pg_current_snapshot(), pg_postmaster_start_time() WHERE NOT pg_is_in_recovery()"
 
 Version = tuple[Any, ...]
 
 
 class CommitWatch:
-    """Asks for the version on a connection of its own, which is closed with those of the engine.
+    """Asks for the version on a connection of its own.
 
-    This is not thread-safe.
+    The connection is closed when the engine is disposed. This is not thread-safe.
     """
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -43,7 +43,7 @@ class CommitWatch:
         on_postgres = engine.dialect.name == "postgresql"
         self._options = dict(options, **(IMPATIENT_CONNECT_ARGS if on_postgres else {}))
         self._connections: dict[int, tuple[int, Any]] = {}  # by process: none may cross a fork
-        self._numbers = count()  # a version says nothing about that on another connection
+        self._numbers = count()  # versions on different connections cannot be compared
         self._retry_at = 0.0
         weakref.finalize(self, _close_own, self._connections)
         sa.event.listen(engine, "engine_disposed", partial(_close_own, self._connections))
@@ -51,7 +51,7 @@ class CommitWatch:
     def version(self) -> Version | None:
         """Return the version, or None if the database cannot be asked.
 
-        What is read afterwards is up to date as long as this returns the same again.
+        Data that is read afterwards is up to date as long as the version stays the same.
         """
         process = os.getpid()
         if process not in self._connections and monotonic() < self._retry_at:

@@ -13,17 +13,22 @@ from posting.db.types import now
 def edit(model: type[Editable], row: Row, changes: Mapping[str, Any]) -> bool:
     """Change columns of a locked row by name, and return whether this is an edit.
 
-    It is none if the row has all of the values already. Raise RuntimeError if another edit has
-    changed the version of the row, which was not locked then.
+    If the row has all of the values already, this is no edit. Raise RuntimeError if the version of
+    the row has changed, because the row was not locked.
     """
     if all(getattr(row, name) == value for name, value in changes.items()):
         return False
     columns = model.__table__.columns
     statement = sa.update(model).where(columns.id == row.id)
-    values = {**changes, model.EDIT_TIME: now()}
     if "version" in columns:
         statement = statement.where(columns.version == row.version)
-        values["version"] = row.version + 1
-    if execute(statement.values(values)).rowcount != 1:
+    if execute(statement.values({**changes, **edit_stamp(model)})).rowcount != 1:
         raise RuntimeError(f"A row of {model.__tablename__} was edited without a lock.")
     return True
+
+
+def edit_stamp(model: type[Editable]) -> dict[str, Any]:
+    """Return the columns that each edit of a row sets: its time, and its version if it has one."""
+    columns = model.__table__.columns
+    stamp: dict[str, Any] = {model.EDIT_TIME: now()}
+    return stamp | {"version": columns.version + 1} if "version" in columns else stamp

@@ -64,7 +64,7 @@ def _options(url: sa.URL) -> dict[str, object]:
         return POOL | {"connect_args": postgres.POSTGRES_CONNECT_ARGS}
     if not url.database:
         return {"module": dbapi2}  # memory has one connection
-    return POOL | {"module": dbapi2, "pool_size": POOL["pool_size"] + 1}  # one writes
+    return POOL | {"module": dbapi2, "pool_size": POOL["pool_size"] + 1}  # one for the writer
 
 
 def create_instance_folder(app: Flask) -> None:

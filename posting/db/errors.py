@@ -41,7 +41,7 @@ def error_code(error: Exception) -> str:
 
 
 def error_reason(error: Exception) -> str:
-    """Return the first line of the database's error; the others may show the row's data."""
+    """Return the first line of the database's error. Other lines may show data of the row."""
     return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
 
 
@@ -61,7 +61,7 @@ def is_refusal(error: sa.exc.SQLAlchemyError) -> bool:
 def violated_constraint(error: sa.exc.IntegrityError) -> str:
     """Return the name of the unique constraint that a statement violated, else "".
 
-    It is the same on both databases. SQLite does not name foreign keys, so they have no name here.
+    The name is the same on both databases. A foreign key has none, since SQLite does not name it.
     """
     diagnostics = getattr(error.orig, "diag", None)
     name = diagnostics.constraint_name if diagnostics else None

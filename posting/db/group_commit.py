@@ -1,11 +1,11 @@
 """Writing to SQLite: the threads of a process take turns on one connection, and commit together.
 
-SQLite has one writer at a time, and most of the time of a write is the `fsync` of its commit. So a
-request that is done does not commit while another thread waits for its turn. That thread goes on in
-the same transaction, and the last one of the group commits for all of them. No member of the group
+SQLite has one writer at a time, and a write spends most of its time on the `fsync` of its commit.
+So a request that is done does not commit while another thread waits for its turn. The waiting
+thread goes on in the same transaction, and the last member of the group commits for all. No member
 returns from its `commit` before that, so what has been acknowledged is on the disk.
 
-Each member but the first has a savepoint, to which it returns if it fails::
+Each member except the first has a savepoint, to which it returns if it fails::
 
     first   BEGIN IMMEDIATE  INSERT …  (waits)                                returns
     second                             SAVEPOINT  INSERT …  RELEASE  COMMIT   returns
@@ -52,9 +52,9 @@ class Writer:
         self._engine = engine
         self._connection: sa.Connection | None = None
         self._group: Group | None = None  # of the open transaction
-        self._lock = Lock()  # on what follows
-        self._has_turn = False  # any thread
-        self._queue: deque[Waiting] = deque()
+        self._lock = Lock()  # on the next two attributes
+        self._is_taken = False  # whether a thread has its turn
+        self._queue: deque[Waiting] = deque()  # the threads that wait for theirs
         sa.event.listen(engine, "engine_disposed", lambda _: self._close())
 
     def begin(self, *, alone: bool = False) -> "Member":
@@ -74,8 +74,8 @@ class Writer:
 
     def _wait(self, *, alone: bool) -> None:
         with self._lock:
-            if not self._has_turn:
-                self._has_turn = True
+            if not self._is_taken:
+                self._is_taken = True
                 return
             waiting = Waiting(alone=alone)
             self._queue.append(waiting)
@@ -106,10 +106,10 @@ class Writer:
     def end(self, group: Group, *, alone: bool) -> None:
         """Let the next thread go on in the group, or commit for all of its members."""
         connection = self._connection
-        is_full = alone or group.members == MAX_MEMBERS
-        is_full = is_full or connection is None or not is_open(connection)
+        is_last = alone or group.members == MAX_MEMBERS
+        is_last = is_last or connection is None or not is_open(connection)
         with self._lock:
-            goes_on = bool(self._queue) and not (is_full or self._queue[0].alone)
+            goes_on = bool(self._queue) and not (is_last or self._queue[0].alone)
             if goes_on:
                 self._queue.popleft().is_chosen.set()
         if not goes_on:
@@ -148,11 +148,11 @@ class Writer:
             if self._queue:
                 self._queue.popleft().is_chosen.set()
             else:
-                self._has_turn = False
+                self._is_taken = False
 
     @contextmanager
     def closed_on_error(self) -> Iterator[None]:
-        """Close the connection if this fails, so that no one continues with half of a change."""
+        """Close the connection if the block fails, so that no thread goes on with half a change."""
         try:
             yield
         except BaseException:
@@ -160,7 +160,7 @@ class Writer:
             raise
 
     def _close(self) -> None:
-        """Close the connection, which rolls back its transaction; the next group opens another."""
+        """Close the connection, which rolls back. The next group opens another connection."""
         if connection := self._connection:
             self._connection = None
             connection.invalidate()
@@ -180,14 +180,14 @@ class Member:
         self._is_first = group.members == 1
 
     def commit(self) -> None:
-        """Wait until the group is committed. Raise the error with which this fails."""
+        """Wait until the group is committed. Raise the error of its commit if that fails."""
         self._leave(*(() if self._is_first else (RELEASE,)))
 
     def rollback(self) -> None:
         """Undo what this member did, and wait until the group is committed.
 
-        It may have failed because of what other members wrote, and finds that after the commit.
-        Raise the error with which the commit fails.
+        The rows of other members that made this one fail can be read only after the commit. Raise
+        the error of the commit if that fails.
         """
         if self._is_first:
             self._writer.roll_back(self._group)
@@ -195,9 +195,9 @@ class Member:
         self._leave(ROLL_BACK, RELEASE)
 
     def _leave(self, *statements: str) -> None:
-        """Execute statements, let the others go on, and wait for the commit.
+        """Execute statements, let the next thread go on, and wait for the commit.
 
-        If a statement fails, the whole group does.
+        If a statement fails, the whole group fails.
         """
         try:
             with self._writer.closed_on_error():
@@ -212,7 +212,7 @@ class Member:
 
 
 def is_open(connection: sa.Connection) -> bool:
-    """Return whether a transaction is open. SQLite itself ends it after some errors."""
+    """Return whether a transaction is open. SQLite itself rolls back after some errors."""
     if connection.closed or connection.invalidated:
         return False
     raw: Any = connection.connection.driver_connection
@@ -222,7 +222,7 @@ def is_open(connection: sa.Connection) -> bool:
 def _lost(connection: sa.Connection | None) -> sa.exc.OperationalError:
     """Return the error of a group whose transaction has ended before its commit.
 
-    SQLite itself does this if the disk is full or broken. Else the connection was closed.
+    SQLite itself has rolled back, because the disk is full or broken, or the connection was closed.
     """
     by_sqlite = connection is not None and not (connection.closed or connection.invalidated)
     name = "SQLITE_FULL" if by_sqlite else "SQLITE_BUSY"
@@ -236,7 +236,7 @@ def _operational_error(statement: str, message: str, name: str) -> sa.exc.Operat
 
 
 def _copy(error: BaseException) -> BaseException:
-    """Return an error for one member, since each raises it with a traceback of its own."""
+    """Return an error for one member. Each member raises it with a traceback of its own."""
     if isinstance(error, sa.exc.DBAPIError):
         return type(error)("COMMIT", None, error.orig or error)
     return error

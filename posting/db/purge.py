@@ -12,16 +12,16 @@ MAX_ROWS = 100
 
 
 class Expiring(Protocol):
-    """A table whose rows expire: the name of a timestamp, and how long after it."""
+    """A model whose rows expire."""
 
-    EXPIRES: tuple[str, timedelta]
+    EXPIRES: tuple[str, timedelta]  # the name of a timestamp, and the time from it to the end
 
 
 def purge_expired(model: type[Expiring]) -> None:
-    """Delete the oldest hundred expired rows of a table; call this where rows are added to it.
+    """Delete the oldest hundred expired rows of a table. Call this where rows are added to it.
 
-    Skip locked rows. Call this last among the statements that lock such rows, so that the delete
-    cannot deadlock.
+    Locked rows are skipped. Call this after all other statements that lock rows of the table, so
+    that it cannot deadlock.
     """
     name, lifetime = model.EXPIRES
     timestamp, key = getattr(model, name), sa.inspect(model).primary_key

@@ -42,9 +42,15 @@ def from_milliseconds(milliseconds: int) -> datetime:
 
 
 def same_as_created_at(context: Any) -> datetime:
-    """Return the row's `created_at`, as the default of `updated_at`."""
+    """Return the row's `created_at`, as the default of another column."""
     created_at: datetime = context.get_current_parameters()["created_at"]
     return created_at
+
+
+def same_as_id(context: Any) -> str:
+    """Return the row's `id`, as the default of another column."""
+    id: str = context.get_current_parameters()["id"]
+    return id
 
 
 def to_rfc3339(timestamp: datetime) -> str:

@@ -1,13 +1,15 @@
 """The tables of images."""
 
 from datetime import datetime
+from typing import ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String
-from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
+from sqlalchemy.orm import Mapped, MappedSQLExpression, column_property, mapped_column, relationship
 
 from posting.db.base import Base, EditedAt, Identifier
 from posting.db.types import new_id, now
+from posting.images.codec import MAX_THUMBNAIL_BYTES, THUMBNAIL_SIDE
 from posting.posts.models import Post
 
 
@@ -26,6 +28,7 @@ class Image(EditedAt):
     created_at: Mapped[datetime] = mapped_column(default=now)
 
     post: Mapped[Post] = relationship()
+    has_thumbnail: ClassVar[MappedSQLExpression[bool]]  # declared below
 
     __table_args__ = (
         Index(None, post_id, created_at, id),
@@ -38,10 +41,6 @@ class Image(EditedAt):
     )
 
 
-# Posts know nothing of images; see https://docs.sqlalchemy.org/en/21/orm/mapped_sql_expr.html
-Post.has_images = column_property(sa.exists().where(Image.post_id == Post.id), deferred=True)
-
-
 class ImageData(Base):
     """The bytes of an image, in a table of their own so that lists do not read them."""
 
@@ -51,3 +50,32 @@ class ImageData(Base):
         Identifier, ForeignKey("images.id", ondelete="CASCADE"), primary_key=True
     )
     data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class Thumbnail(Base):
+    """A small WebP of an image. It never changes.
+
+    Images that were added before there were thumbnails have none.
+    """
+
+    __tablename__ = "thumbnails"
+
+    image_id: Mapped[str] = mapped_column(
+        Identifier, ForeignKey("images.id", ondelete="CASCADE"), primary_key=True
+    )
+    width: Mapped[int] = mapped_column()
+    height: Mapped[int] = mapped_column()
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+    __table_args__ = (
+        CheckConstraint(
+            f"width BETWEEN 1 AND {THUMBNAIL_SIDE} AND height BETWEEN 1 AND {THUMBNAIL_SIDE}",
+            name="dimensions",
+        ),
+        CheckConstraint(f"length(data) BETWEEN 1 AND {MAX_THUMBNAIL_BYTES}", name="size"),
+    )
+
+
+Image.has_thumbnail = column_property(
+    sa.exists().where(Thumbnail.image_id == Image.id), deferred=True
+)

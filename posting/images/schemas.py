@@ -49,6 +49,15 @@ class Image(Output):
     url = fields.String(
         metadata={"format": "uri"} | described(f"https://example.org/images/{EXAMPLE_ID}")
     )
+    thumbnail_url = fields.String(
+        allow_none=True,
+        metadata={"format": "uri"}
+        | described(
+            f"https://example.org/images/{EXAMPLE_ID}/thumbnail",
+            "A WebP of at most 320 pixels on a side and 20 KB. Null for an image that was added "
+            "before there were thumbnails.",
+        ),
+    )
     post_id = Identifier()
     media_type = fields.String(metadata=extensible(MEDIA_TYPES, "image/png"))
     width = fields.Integer(metadata=described(640, "In pixels."))

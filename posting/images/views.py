@@ -1,20 +1,23 @@
 """Images of posts: add, read, describe, delete."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import sqlalchemy as sa
 from flask import Response, current_app
 from werkzeug.exceptions import ServiceUnavailable
 
 from posting.accounts import acts
-from posting.accounts.current_user import SIGNED_IN, TOKEN_OPTIONAL, lock_current_user, user_id
+from posting.accounts.current_user import READERS, SIGNED_IN, lock_current_user, user_id
 from posting.accounts.permissions import NotAuthor, is_author, may_delete
+from posting.config import everyone_may_read
 from posting.db.editing import edit
-from posting.db.transactions import Row, commit, execute, fetch_one, fetch_value
+from posting.db.events import announce
+from posting.db.transactions import Row, commit, execute, fetch_one
 from posting.images import codec, queries, schemas
-from posting.images.models import Image, ImageData
-from posting.images.queries import NoSuchImage, get_image_for_update
+from posting.images.events import ImageAdded, ImageDeleted, ImageDescribed
+from posting.images.models import Image, ImageData, Thumbnail
+from posting.images.queries import NoSuchImage, NoSuchThumbnail, get_image_for_update
 from posting.posts.locks import get_post_for_update
 from posting.posts.queries import NoSuchPost
 from posting.posts.schemas import IMAGES_PER_POST
@@ -35,12 +38,8 @@ UNUSABLE_IMAGE = Message("unusable_image", "{}")
 
 images = Blueprint("images", __name__, description="Images of posts")
 
-# A browser that takes an image for a page runs nothing in it and gives it no origin. Images are
-# public, and feed readers and apps of other origins show them.
-IMAGE_POLICY = {
-    "Content-Security-Policy": "default-src 'none'; sandbox",
-    "Cross-Origin-Resource-Policy": "cross-origin",
-}
+# A browser that takes an image for a page runs nothing in it and gives it no origin.
+IMAGE_POLICY = "default-src 'none'; sandbox"
 
 
 class ImageUploadForbidden(NotAuthor):
@@ -83,7 +82,7 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
 
     It has at most 25 megapixels and 16,384 pixels on a side; a post has at most ten images. An
     animation has at most 1,000 frames, 9 megapixels in one of them and 40 in all. The image is
-    encoded again, upright and without metadata; animations are kept.
+    encoded again, upright and without metadata; animations are kept. It gets a thumbnail.
     """
     _lock_post_with_space(id)
     commit()  # decoding takes seconds: hold no transaction meanwhile
@@ -105,13 +104,16 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
     )
     item = to_item(inserted.one())
     execute(sa.insert(ImageData), image_id=item["id"], data=data.data)
-    image = _with_url(item)
+    execute(sa.insert(Thumbnail), image_id=item["id"], **vars(data.thumbnail))
+    execute(queries.UPDATE_COUNT, post=id)
+    announce(ImageAdded(item["id"], id))
+    image = _with_urls(item | {"has_thumbnail": True})
     return once.commit(image, {"Location": image["url"]})
 
 
 @images.get(
     "/images/<nanoid:id>",
-    access=TOKEN_OPTIONAL,
+    access=READERS,
     cache=SHARED,
     returns={"type": "string", "format": "binary"},
     media_type="image/*",
@@ -119,23 +121,48 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
 )
 def get_image(id: str) -> Reply:
     """Read an image. It never changes, so it can be cached forever."""
+    return send_image(id, **_readers())
+
+
+def send_image(id: str, *, is_public: bool, shown_on: str) -> Response:
+    """Return the response with the file of an image. Raise NoSuchImage.
+
+    `shown_on` says on which pages browsers show it, as `Cross-Origin-Resource-Policy` does.
+    """
     row = fetch_one(queries.IMAGE_TYPE if if_none_match(id) else queries.IMAGE_FILE, id=id)
     if row is None:
         raise NoSuchImage
-    headers = immutable_headers(id) | IMAGE_POLICY
+    headers = _headers_of_file(id, is_public=is_public, shown_on=shown_on)
     return Response(getattr(row, "data", b""), headers=headers, content_type=row.media_type)
 
 
 @images.get(
+    "/images/<nanoid:id>/thumbnail",
+    access=READERS,
+    cache=SHARED,
+    returns={"type": "string", "format": "binary"},
+    media_type="image/webp",
+    errors=[NoSuchThumbnail],
+)
+def get_thumbnail(id: str) -> Reply:
+    """Read a small rendition of an image. It never changes, so it can be cached forever."""
+    row = fetch_one(queries.THUMBNAIL_ID if if_none_match(id) else queries.THUMBNAIL_FILE, id=id)
+    if row is None:
+        raise NoSuchThumbnail
+    headers = _headers_of_file(id, **_readers())
+    return Response(getattr(row, "data", b""), headers=headers, content_type="image/webp")
+
+
+@images.get(
     "/images/<nanoid:id>/metadata",
-    access=TOKEN_OPTIONAL,
+    access=READERS,
     cache=SHARED,
     returns=schemas.Image(),
     errors=[NoSuchImage],
 )
 def get_image_metadata(id: str) -> Reply:
     """Read the metadata of an image."""
-    return _with_url(queries.get_image(id))
+    return _with_urls(queries.get_image(id))
 
 
 @images.patch(
@@ -153,10 +180,11 @@ def edit_image(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     if not is_author(image.author_id):
         raise ImageEditForbidden
     _require_match(if_match, image)
-    edit(Image, image, body)
+    if edit(Image, image, body):
+        announce(ImageDescribed(id, image.post_id))
     edited = queries.get_image(id)
     commit()
-    return _with_url(edited)
+    return _with_urls(edited)
 
 
 @images.delete(
@@ -174,6 +202,8 @@ def delete_image(id: str, if_match: str | None) -> Reply:
     _require_match(if_match, image)
     acts.record_deletion("image", id, image.author_id)
     execute(sa.delete(Image).where(Image.id == id))
+    execute(queries.UPDATE_COUNT, post=image.post_id)
+    announce(ImageDeleted(id, image.post_id))
     commit()
     return None
 
@@ -181,27 +211,58 @@ def delete_image(id: str, if_match: str | None) -> Reply:
 def list_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
     """Return the images of several posts as they are sent, by the id of their post."""
     return {
-        id: [_with_url(image) for image in images]
+        id: [_with_urls(image) for image in images]
         for id, images in queries.get_images_of_posts(ids).items()
     }
 
 
-def _with_url(image: Item) -> Item:
-    """Return an image with the URL of its file."""
-    return {"id": image["id"], "url": external_url("images.get_image", id=image["id"])} | image
+class _Readers(TypedDict):
+    """The readers of images: all or members only, and the pages on which browsers show images."""
+
+    is_public: bool
+    shown_on: str
+
+
+def _readers() -> _Readers:
+    """Return who may read images, by the settings.
+
+    Feed readers and apps of other origins show public images. Otherwise, they could tell whether
+    somebody is a member by whether their browser can show an image.
+    """
+    if everyone_may_read(current_app.config):
+        return {"is_public": True, "shown_on": "cross-origin"}
+    own = "same-site" if current_app.config["TRUSTED_ORIGINS"] else "same-origin"
+    return {"is_public": False, "shown_on": own}
+
+
+def _headers_of_file(id: str, *, is_public: bool, shown_on: str) -> dict[str, str]:
+    """Return the headers of a file, which never changes."""
+    headers = immutable_headers(id, is_public=is_public)
+    return headers | {
+        "Content-Security-Policy": IMAGE_POLICY,
+        "Cross-Origin-Resource-Policy": shown_on,
+    }
+
+
+def _with_urls(image: Item) -> Item:
+    """Return an image with the URLs of its file and of its thumbnail, if it has one."""
+    id, has_thumbnail = image["id"], image.pop("has_thumbnail")
+    thumbnail_url = external_url("images.get_thumbnail", id=id) if has_thumbnail else None
+    url = external_url("images.get_image", id=id)
+    return {"id": id, "url": url, "thumbnail_url": thumbnail_url} | image
 
 
 def _require_match(if_match: str | None, image: Row) -> None:
     """Raise 412 unless `If-Match` has the ETag of the metadata, or of the image: its ID."""
-    metadata = _with_url(pick(schemas.Image, image))
+    metadata = _with_urls(pick(schemas.Image, image) | {"has_thumbnail": image.has_thumbnail})
     require_etag(if_match, etag_of(metadata), image.id)
 
 
 def _lock_post_with_space(id: str) -> None:
     """Lock the current user's post if it can get another image. Raise 401, 403, 404 or 422."""
     lock_current_user()
-    if not is_author(get_post_for_update(id).author_id):
+    post = get_post_for_update(id)
+    if not is_author(post.author_id):
         raise ImageUploadForbidden
-    count = sa.select(sa.func.count()).where(Image.post_id == id)
-    if fetch_value(count) >= IMAGES_PER_POST:
+    if post.image_count >= IMAGES_PER_POST:
         raise InvalidInput.at("/file", TOO_MANY_IMAGES)

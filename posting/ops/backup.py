@@ -16,10 +16,11 @@ from click import ClickException
 from flask import current_app
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.base import db
+from posting.db.base import archived_tables, db
 from posting.db.engine import create_instance_folder, sqlite_file, url_without_password
 from posting.db.migrations import require_database
 from posting.db.migrations.revisions import head_revision, known_revisions
+from posting.db.types import new_id
 from posting.ops.files import atomic_write, command_errors, kept_name, refuse_memory
 from posting.plurals import count
 
@@ -101,7 +102,7 @@ def _report(step: str) -> None:
 
 
 def _database_file(backup: Path, postgres_command: str) -> Path:
-    """Return the file of the database. Refuse one that has none, or whose file is `backup`."""
+    """Return the file of the database. Refuse a server, memory, and `backup` as this file."""
     if database := sqlite_file():
         for own in _with_sidecars(database):
             if backup.exists() and own.exists() and backup.samefile(own):
@@ -195,15 +196,23 @@ def _overwrite(source: Any, target: Any, database: Path, kept: Path, force: bool
         except sqlite.Error:  # such as a full disk; the transaction is rolled back
             kept.unlink(missing_ok=True)
             raise
+    _renew_epoch(target)
     target.execute("PRAGMA wal_checkpoint(PASSIVE)")  # so that the next writer need not do it
+
+
+def _renew_epoch(connection: Any) -> None:
+    """Begin another epoch of the restored content, unless its schema is too old to have one."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'epochs'").fetchone():
+        connection.execute("UPDATE epochs SET id = ?", (new_id(),))
 
 
 def _keep(kept: Path, force: bool) -> None:
     """Copy the database to `kept` unless it is empty. Refuse to go on without `force`."""
     try:
         with db.engine.connect().execution_options(writes=False) as connection:
-            names = set(sa.inspect(connection).get_table_names()) & db.metadata.tables.keys()
-            selects = [sa.select(sa.exists().select_from(sa.table(name))) for name in names]
+            names = set(sa.inspect(connection).get_table_names())
+            tables = [table for table in archived_tables() if table.name in names]
+            selects = [sa.select(sa.exists().select_from(table)) for table in tables]
             is_empty = not any(map(connection.scalar, selects))
     except sa.exc.DatabaseError:
         is_empty = False  # what cannot be read here may still be worth keeping
@@ -235,6 +244,8 @@ def _replace(source: Any, database: Path, kept: Path, force: bool) -> None:
                 raise ClickException(message) from None
             draft.chmod(stat.S_IMODE(like.st_mode))
         _copy(source, draft)
+        with closing(_open(draft)) as copy:
+            _renew_epoch(copy)
         if os.geteuid() == 0:  # the service runs as another user, who must be able to open the file
             os.chown(draft, like.st_uid, like.st_gid)
         for own, aside in zip(_with_sidecars(database), _with_sidecars(kept), strict=True):

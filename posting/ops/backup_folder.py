@@ -114,7 +114,7 @@ def other_settings(folder: Path) -> Path | None:
 
 
 def _is_same(one: Path, another: Path) -> bool:
-    """Return whether two files have the same content, or neither exists."""
+    """Return whether two files have the same content, or are both missing."""
     if one.exists() and another.exists():
         return cmp(one, another, shallow=False)
     return one.exists() == another.exists()

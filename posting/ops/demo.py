@@ -13,12 +13,16 @@ from PIL import ImageDraw
 
 from posting.accounts.models import User
 from posting.accounts.passwords import hash_password
+from posting.accounts.store import insert_users
+from posting.comments import store as comment_store
 from posting.comments.models import Comment
 from posting.db.base import Base
 from posting.db.transactions import commit, execute, fetch_all
 from posting.db.types import new_id, now, truncate_to_milliseconds
-from posting.images.models import Image, ImageData
-from posting.posts import store
+from posting.images.codec import MAX_THUMBNAIL_BYTES
+from posting.images.codec.child import make_thumbnail
+from posting.images.models import Image, ImageData, Thumbnail
+from posting.posts import store as post_store
 from posting.posts.models import Post
 
 PASSWORD = "a demo of posting"  # noqa: S105 - public: `flask demo` prints it
@@ -76,7 +80,7 @@ def add_users(count: int) -> list[Row]:
                 "created_at": joined,
             }
         )
-    execute(sa.insert(User), rows)
+    insert_users(rows)
     commit()
     return rows
 
@@ -87,12 +91,15 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
     Yield the number of posts in each batch once it is committed.
     """
     start, step = now() - timedelta(days=729), timedelta(days=729) / posts
-    batch: dict[type[Base], list[Row]] = {Post: [], Comment: [], Image: [], ImageData: []}
+    models = (Post, Comment, Image, ImageData, Thumbnail)
+    batch: dict[type[Base], list[Row]] = {model: [] for model in models}
     for number in range(posts):
         # Most posts get few comments, some get many, and the last one gets the rest.
         share = round(random.expovariate(1) * comments / (posts - number))
         comment_count = min(share, comments) if number < posts - 1 else comments
         comments -= comment_count
+        # Images are spread evenly, as a post may have only a few.
+        image_count = (number + 1) * images // posts - number * images // posts
         thing = random.choice(THINGS)
         paragraphs = [" ".join(random.sample(MIDDLES, random.randint(2, 5))) for _ in range(4)]
         opening, closing = random.choice(OPENINGS).format(thing), random.choice(CLOSINGS)
@@ -102,19 +109,20 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             "title": random.choice(TITLES).format(thing),
             "content": "\n\n".join([opening, *paragraphs, closing]),
             "comment_count": comment_count,
+            "image_count": image_count,
             "last_comment_at": None,
             "created_at": truncate_to_milliseconds(start + step * number),
         }
         batch[Post].append(post)
         batch[Comment] += _comments(post, author_ids)
-        # Images are spread evenly, as a post may have only a few.
-        for _ in range(number * images // posts, (number + 1) * images // posts):
-            image, data = _image(post)
-            batch[Image].append(image)
-            batch[ImageData].append(data)
+        for _ in range(image_count):
+            for model, row in _image(post).items():
+                batch[model].append(row)
         if number == posts - 1 or sum(map(len, batch.values())) >= BATCH_ROWS:
-            store.insert_posts(batch[Post])
-            for model in (Comment, Image, ImageData):
+            post_store.insert_posts(batch[Post])
+            if batch[Comment]:
+                comment_store.insert_comments(batch[Comment])
+            for model in (Image, ImageData, Thumbnail):
                 if batch[model]:
                     execute(sa.insert(model), batch[model])
             commit()
@@ -125,27 +133,30 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
 
 def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:
     """Yield comments and replies, at most four hours apart and none in the future."""
-    recent: deque[str] = deque(maxlen=5)
+    recent: deque[Row] = deque(maxlen=5)
     created_at = post["created_at"]
     max_gap = min(timedelta(hours=4), (now() - created_at) / (post["comment_count"] + 1))
     for _ in range(post["comment_count"]):
         gap = max(timedelta(milliseconds=1), max_gap * random.random())
         created_at = truncate_to_milliseconds(created_at + gap)
+        id, parent = new_id(), random.choice([None, *recent])
         comment = {
-            "id": new_id(),
+            "id": id,
             "post_id": post["id"],
-            "parent_id": random.choice([None, *recent]),
+            "parent_id": parent and parent["id"],
+            "thread_id": parent["thread_id"] if parent else id,
+            "thread_at": parent["thread_at"] if parent else created_at,
             "author_id": random.choice(author_ids),
             "content": random.choice(COMMENTS),
             "created_at": created_at,
         }
-        recent.append(comment["id"])
+        recent.append(comment)
         post["last_comment_at"] = created_at
         yield comment
 
 
-def _image(post: Row) -> tuple[Row, Row]:
-    """Return the rows of an image and its bytes: a PNG of hills in front of a sky."""
+def _image(post: Row) -> dict[type[Base], Row]:
+    """Return the rows of an image, its bytes and its thumbnail: hills in front of a sky."""
     picture = PIL.Image.new("RGB", (WIDTH, HEIGHT), random.choice(SKIES))
     draw = ImageDraw.Draw(picture)
     for green in ("darkseagreen", "seagreen", "darkgreen"):
@@ -153,9 +164,10 @@ def _image(post: Row) -> tuple[Row, Row]:
         draw.polygon([(0, left), (WIDTH, right), (WIDTH, HEIGHT), (0, HEIGHT)], green)
     out = BytesIO()
     picture.save(out, "PNG")
-    data = {"image_id": new_id(), "data": out.getvalue()}
+    id = new_id()
+    (width, height), thumbnail = make_thumbnail(picture, MAX_THUMBNAIL_BYTES)
     image = {
-        "id": data["image_id"],
+        "id": id,
         "post_id": post["id"],
         "media_type": "image/png",
         "width": WIDTH,
@@ -164,4 +176,8 @@ def _image(post: Row) -> tuple[Row, Row]:
         "alt": "Hills",
         "created_at": post["created_at"],
     }
-    return image, data
+    return {
+        Image: image,
+        ImageData: {"image_id": id, "data": out.getvalue()},
+        Thumbnail: {"image_id": id, "width": width, "height": height, "data": thumbnail},
+    }

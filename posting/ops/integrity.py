@@ -1,27 +1,11 @@
-"""Integrity checks across tables, which no constraint can express."""
+"""The checks of all features that no constraint can express."""
 
 import sqlalchemy as sa
 
-# The message for a row that breaks a rule, and the query that finds such rows.
-CHECKS = {
-    "comment {} is not on the post of its parent, or not later than it": """
-        SELECT reply.id FROM comments AS reply JOIN comments AS parent
-        ON parent.id = reply.parent_id
-        WHERE reply.post_id <> parent.post_id OR reply.created_at <= parent.created_at""",
-    "the comment_count of post {} is wrong": """
-        SELECT id FROM posts WHERE comment_count <> (
-            SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL
-        )""",
-    "the last_comment_at of post {} is wrong": """
-        SELECT id FROM posts LEFT JOIN (
-            SELECT post_id, max(created_at) AS latest FROM comments
-            WHERE content IS NOT NULL GROUP BY post_id
-        ) AS found ON post_id = posts.id
-        WHERE last_comment_at IS DISTINCT FROM latest""",
-    "the size of image {} is not the number of its bytes": """
-        SELECT id FROM images LEFT JOIN image_data ON image_id = id
-        WHERE size <> coalesce(length(data), 0)""",
-}
+from posting.comments import integrity as comments
+from posting.images import integrity as images
+
+CHECKS = {**comments.CHECKS, **images.CHECKS}
 
 
 def find_violation(connection: sa.Connection) -> str | None:

@@ -1,31 +1,38 @@
-"""Rebuild the search index, and correct what posts say about their comments."""
+"""Rebuild the search index, and correct what posts say about their comments and images."""
 
 import sqlalchemy as sa
 
 from posting.comments.queries import COMMENT_COUNT, LAST_COMMENT_AT
 from posting.db.base import db
 from posting.db.transactions import lift_time_limits
+from posting.images.queries import IMAGE_COUNT
 from posting.ops.files import command_errors
-from posting.ops.progress import progress
-from posting.posts import search
 from posting.posts.models import Post
+from posting.progress import progress
+from posting.search import all_indexes
 
 BATCH = 500
+CORRECT = {
+    "comment_count": COMMENT_COUNT,
+    "image_count": IMAGE_COUNT,
+    "last_comment_at": LAST_COMMENT_AT,
+}
 IS_WRONG = sa.or_(
-    Post.comment_count != COMMENT_COUNT, Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT)
+    Post.comment_count != COMMENT_COUNT,
+    Post.image_count != IMAGE_COUNT,
+    Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT),
 )
-CORRECT = {"comment_count": COMMENT_COUNT, "last_comment_at": LAST_COMMENT_AT}
 
 
-def rebuild() -> int:
-    """Index all posts, correct what they say about their comments, and return the number of posts.
+def rebuild() -> dict[str, int]:
+    """Fill all indexes again, and correct what posts say about their comments and images.
 
-    Raise ClickException if the database fails.
+    Return the number of rows of each index by its name. Raise ClickException if the database fails.
     """
     with command_errors("The search index cannot be rebuilt"):
         with db.engine.connect().execution_options(writes=False) as connection:
             lift_time_limits(connection)
-            posts = connection.scalar(sa.select(sa.func.count()).select_from(Post)) or 0
+            rows = {index.name: index.count_rows(connection) for index in all_indexes()}
             ids = connection.scalars(sa.select(Post.id).where(IS_WRONG).order_by(Post.id)).all()
         for start in range(0, len(ids), BATCH):
             batch = ids[start : start + BATCH]
@@ -33,7 +40,8 @@ def rebuild() -> int:
             with db.engine.begin() as connection:
                 connection.execute(locked.with_for_update())
                 connection.execute(sa.update(Post).where(Post.id.in_(batch)).values(CORRECT))
-        with progress("Indexing posts", posts) as advance:
-            for indexed in search.rebuild():
-                advance(indexed)
-    return posts
+        for index in all_indexes():
+            with progress(f"Indexing {index.name}s", rows[index.name]) as advance:
+                for indexed in index.rebuild():
+                    advance(indexed)
+    return rows

@@ -1,4 +1,4 @@
-"""Small elements that lists repeat. As Jinja macros, they make 50 comments 15 % slower."""
+"""Small elements that are often repeated. As Jinja macros, they make 50 comments 15 % slower."""
 
 from datetime import datetime
 from functools import lru_cache
@@ -8,12 +8,17 @@ from markupsafe import Markup, escape
 
 
 def author(root: str, user: dict[str, Any] | None) -> Markup:
-    """Return a link to an author, or a text for one whose account is gone."""
+    """Return a link to an author, or a text if the account is deleted."""
     if user is None:
         return Markup('<span class="author">a former member</span>')
     name = escape(user["display_name"] or user["username"])
     href = escape(f"{root}/@{user['username']}")
     return Markup(f'<a class="author" href="{href}" dir="auto">{name}</a>')  # noqa: S704 - escaped
+
+
+def text(html: str) -> Markup:
+    """Return the text of a post or comment, rendered, in the direction in which it is read."""
+    return Markup(f'<div class="text" dir="auto">\n{html}</div>')  # noqa: S704 - sanitized
 
 
 @lru_cache(maxsize=1000)

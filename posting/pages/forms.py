@@ -1,40 +1,53 @@
 """Attributes of form controls, from the marshmallow schemas, so that there is one set of rules.
 
-Browsers count the UTF-16 code units of a text and schemas its characters, so for emoji and rare
-scripts a control may accept less than the API.
+The script checks them. A browser would cut a text that is too long, without a word.
 """
 
 from typing import Any
 
 from flask import current_app
-from marshmallow.validate import Length, Regexp
+from marshmallow.validate import Length, Range, Regexp
 
 from posting.accounts.fields import NewPassword
-from posting.accounts.schemas import Credentials, ProfileChange, SignUp, TokenInput
+from posting.accounts.schemas import (
+    Credentials,
+    PasswordReset,
+    ProfileChange,
+    RecoveryCodesInput,
+    SignUp,
+    TokenInput,
+)
 from posting.comments.schemas import CommentInput
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
+from posting.invitations.schemas import InvitationInput
 from posting.posts.schemas import PostInput
 
 SCHEMAS = {
     "sign-up": SignUp(),
     "sign-in": Credentials(),
+    "reset-by-link": PasswordReset(),
+    "reset-by-code": PasswordReset(),
     "profile": ProfileChange(),
     "post": PostInput(),
     "comment": CommentInput(),
     "image": ImageUpload(),
     "token": TokenInput(),
+    "recovery-codes": RecoveryCodesInput(),
+    "invitation": InvitationInput(),
 }
 
 
-def attributes(form: str, name: str) -> dict[str, Any]:
+def attributes(form: str, name: str, *, required: bool = False) -> dict[str, Any]:
     """Return the HTML attributes of the control `name` of a form that say what is valid."""
     field = SCHEMAS[form].fields[name]
     found: dict[str, Any] = {"name": name}
-    if field.required:
+    if required or field.required:
         found["required"] = ""
     for validator in field.validators:
         if isinstance(validator, Length):
-            found |= {"minlength": validator.min, "maxlength": validator.max}
+            found |= {"minlength": validator.min, "data-max": validator.max}
+        elif isinstance(validator, Range):
+            found |= {"min": validator.min, "max": validator.max}
         elif isinstance(validator, Regexp):
             found["pattern"] = field.metadata["pattern"].removeprefix("^").removesuffix("$")
     if isinstance(field, NewPassword):

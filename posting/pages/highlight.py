@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from posting.pages.markdown import shorten, to_plain
-from posting.posts.search.words import Term, find_words
+from posting.markdown import shorten, to_plain
+from posting.search.words import Term, find_words
 
 BEFORE = 60  # characters before the first word that was found
 

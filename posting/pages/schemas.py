@@ -1,11 +1,65 @@
-"""Feeds in JSON (https://www.jsonfeed.org/version/1.1)."""
+"""The queries of pages, and feeds in JSON (https://www.jsonfeed.org/version/1.1)."""
 
-from marshmallow import fields
+from marshmallow import EXCLUDE, fields
 
-from posting.web.fields import EXAMPLE_ID, Timestamp, described
-from posting.web.schemas import Output
+from posting.posts.schemas import sort_field
+from posting.search.fields import MAX_QUERY_LENGTH
+from posting.web.fields import EXAMPLE_ID, Length, OneOf, Parameter, Timestamp, described
+from posting.web.schemas import Input, Output, PageQuery
 
 EXAMPLE_URL = f"https://example.org/p/{EXAMPLE_ID}"
+
+
+class CursorQuery(PageQuery):
+    """The cursor of a list. Other parameters are ignored, since trackers add theirs to links."""
+
+    class Meta:
+        unknown = EXCLUDE
+        exclude = ("limit",)
+
+
+class FrontPageQuery(CursorQuery):
+    """The cursor and the order of posts."""
+
+    sort = sort_field()
+
+
+class PostQuery(CursorQuery):
+    """The cursor and the order of comments, or the comment to show."""
+
+    sort = Parameter(load_default="oldest", validate=OneOf(["oldest", "newest"]))
+    comment = Parameter()
+
+
+class MemberQuery(CursorQuery):
+    """The list that the page of a member shows, and its cursor."""
+
+    show = Parameter(load_default="posts", validate=OneOf(["posts", "comments"]))
+
+
+class DeletedQuery(CursorQuery):
+    """The choice about the posts and comments of a deleted account."""
+
+    content = Parameter(load_default="keep", validate=OneOf(["keep", "delete"]))
+
+
+class SearchQuery(CursorQuery):
+    """Words to find, and in what. There are none when the page is opened."""
+
+    q = Parameter(load_default="", validate=Length(max=MAX_QUERY_LENGTH))
+    show = Parameter(load_default="posts", validate=OneOf(["posts", "comments", "members"]))
+
+
+class FeedQuery(Input):
+    """The place in a feed before which its entries are older. Other parameters are ignored."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+    before = Parameter(
+        validate=Length(max=512),
+        metadata={"description": "Where the page begins, from the link in the page before."},
+    )
 
 
 def absolute_url(example: str) -> fields.String:
@@ -14,7 +68,7 @@ def absolute_url(example: str) -> fields.String:
 
 
 class FeedAuthor(Output):
-    """The author of an item; one whose account is deleted has no URL."""
+    """The author of an item. It has no URL if the account is deleted."""
 
     name = fields.String(metadata=described("Ada Lovelace"))
     url = absolute_url("https://example.org/@ada")
@@ -44,10 +98,13 @@ class FeedItem(Output):
 
 
 class JsonFeed(Output):
-    """The latest posts or comments."""
+    """A page of posts or comments. If older ones follow, it has the URL of the next page."""
 
     version = absolute_url("https://jsonfeed.org/version/1.1")
     title = fields.String(metadata=described("A community"))
     home_page_url = absolute_url("https://example.org/")
     feed_url = absolute_url("https://example.org/feed.json")
+    next_url = absolute_url(f"https://example.org/feed.json?before=list_posts.0.{EXAMPLE_ID}")
     items = fields.List(fields.Nested(FeedItem))
+
+    optional = ("next_url",)

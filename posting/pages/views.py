@@ -1,48 +1,58 @@
-"""The pages of a community. They are public, and the same bytes for everyone."""
+"""The pages of a community. They are the same bytes for all who may read them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from flask import Response, current_app, render_template, request, send_from_directory
 from flask.sansio.app import App
 from flask.sansio.blueprints import BlueprintSetupState
 from markupsafe import Markup
-from marshmallow import EXCLUDE, Schema
+from marshmallow import Schema
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
 
-from posting.accounts.current_user import SIGNED_IN, user_id
+from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, user_id
+from posting.accounts.names import find_users
 from posting.accounts.queries import NoSuchUser, find_user
-from posting.comments.queries import COMMENTS_ON_POST
-from posting.config import ABOUT, CUSTOM_CSS
+from posting.comments.queries import COMMENTS_BY_AUTHOR, COMMENTS_ON_POST, COMMENTS_WITH_POSTS
+from posting.comments.search import INDEX as COMMENT_INDEX
+from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.transactions import commit
 from posting.db.types import ID_LENGTH
-from posting.images.queries import get_images_of_post
+from posting.images.queries import get_images_of_post, get_thumbnails_of_posts
+from posting.invitations import models as invitations
+from posting.markdown import excerpt
 from posting.pages import elements, forms, highlight, markdown, threads
+from posting.pages.schemas import DeletedQuery, FrontPageQuery, MemberQuery, PostQuery, SearchQuery
 from posting.plurals import count
 from posting.posts.queries import ORDERS, get_post, select_posts
-from posting.posts.schemas import IMAGES_PER_POST, Preview, PreviewInput, sort_field
-from posting.posts.search.results import paginate_results
-from posting.posts.search.words import has_short_prefix, parse_query
+from posting.posts.schemas import IMAGES_PER_POST, Preview, PreviewInput
+from posting.posts.search import INDEX as POST_INDEX
+from posting.search.results import paginate_results
+from posting.search.words import has_short_prefix, parse_query, split_words
 from posting.web import errors
-from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Blueprint, Reply, View
-from posting.web.fields import Length, Parameter
+from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Access, Blueprint, Reply, View
 from posting.web.limits import Limit
-from posting.web.pagination import paginate
-from posting.web.schemas import PageQuery
+from posting.web.pagination import Page, paginate
+from posting.web.rows import Item
 from posting.web.static_files import send_static_file
 from posting.web.urls import base_url
 
 POSTS_PER_PAGE = 20
-COMMENTS_PER_PAGE = 200
+COMMENTS_PER_PAGE = 50  # that are not in threads
+MEMBERS_PER_PAGE = 50
 MAX_LENGTH = 2**16  # characters of Markdown on a page of comments or search results
 # The editor shows images that are not sent yet, from blob: URLs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-NOT_FOR_ROBOTS = ("/search", "/settings", "/write", "/p/*/edit")
+NOT_FOR_ROBOTS = (
+    *("/search", "/settings", "/inbox", "/unsent", "/write", "/p/*/edit"),
+    *("/account-deleted", "/reset"),
+)
 ERROR_TYPES = ["application/problem+json", "application/json", "text/html"]
 # A preview is requested several times while a post is written.
 LIMIT = Limit("previews", "LIMIT_POSTS", user_id, times=4)
@@ -51,7 +61,7 @@ pages = Blueprint("pages", __name__, description="Pages for people")
 
 
 class PagePath(BaseConverter):
-    """A path segment of a page that is an id; another one is 404, as for any unknown page."""
+    """An id in the path of a page. A malformed id gets 404, as any unknown page does."""
 
     regex = f"[A-Za-z0-9_-]{{{ID_LENGTH}}}"
 
@@ -60,26 +70,6 @@ class MemberPath(BaseConverter):
     """A username in the path of a page."""
 
     regex = "[A-Za-z0-9_-]{1,32}"
-
-
-class CursorQuery(PageQuery):
-    """The cursor of a list. Other parameters are ignored, since trackers add theirs to links."""
-
-    class Meta:
-        unknown = EXCLUDE
-        exclude = ("limit",)
-
-
-class FrontPageQuery(CursorQuery):
-    """The cursor and the order of posts."""
-
-    sort = sort_field()
-
-
-class SearchQuery(CursorQuery):
-    """Words to find, which are none when the page is opened."""
-
-    q = Parameter(load_default="", validate=Length(max=200))
 
 
 @pages.record
@@ -91,6 +81,10 @@ def set_up(state: BlueprintSetupState) -> None:
     state.app.jinja_env.globals |= {
         "community": config["NAME"],
         "description": config["DESCRIPTION"],
+        "signup": config["SIGNUP"],
+        "inviters": config["INVITATIONS"],
+        "invitation_days": invitations.LIFETIME.days,
+        "max_invitation_days": invitations.MAX_LIFETIME.days,
         "password_min": config["PASSWORD_MIN"],
         "max_images": IMAGES_PER_POST,
         "max_image_bytes": config["MAX_IMAGE_BYTES"],
@@ -100,31 +94,41 @@ def set_up(state: BlueprintSetupState) -> None:
         "attributes": forms.attributes,
         "author": elements.author,
         "count": count,
+        "text": elements.text,
         "time": elements.time,
     }
 
 
-def markdown_renderer() -> Callable[..., Markup]:
-    """Return a function that renders Markdown, with images from this service only."""
-    image_urls = f"{request.script_root}/images/", f"{base_url()}/images/"
+def markdown_renderer(images: Sequence[Item] = ()) -> Callable[..., Markup]:
+    """Return a function that renders Markdown, with images from this service only.
 
-    def render(text: str, heading: int = 2) -> Markup:
-        html = markdown.render(text, image_urls=image_urls, heading=heading)
+    The sizes of `images` are known.
+    """
+    root = request.script_root
+    image_urls, member_url = (f"{root}/images/", f"{base_url()}/images/"), f"{root}/@"
+
+    def render(text: str, heading: int = 2, name: str = "text") -> Markup:
+        html = markdown.render(
+            text, image_urls=image_urls, member_url=member_url, heading=heading, name=name
+        )
+        if images and "<img" in html:
+            html = markdown.add_sizes(html, images)
         return Markup(html)  # noqa: S704 - sanitized
 
     return render
 
 
-def page(template: str, **context: Any) -> Response:
-    """Return the response with a page."""
-    html = render_template(f"pages/{template}", markdown=markdown_renderer(), **context)
+def page(template: str, *, images: Sequence[Item] = (), **context: Any) -> Response:
+    """Return the response with a page. The sizes of `images` are known, which texts may show."""
+    render = markdown_renderer(images)
+    html = render_template(f"pages/{template}", markdown=render, images=images, **context)
     return Response(html, headers={"Content-Security-Policy": POLICY})
 
 
-def page_at(rule: str, *, query: Schema | None = None) -> Callable[[View], View]:
-    """Register a page, which is the same for everyone and not in the document."""
+def page_at(rule: str, *, access: Access, query: Schema | None = None) -> Callable[[View], View]:
+    """Register a page, which is the same for all who may read it, and not in the document."""
     return pages.get(
-        rule, access=PUBLIC, cache=SHARED, query=query, any_query=True, documented=False
+        rule, access=access, cache=SHARED, query=query, any_query=True, documented=False
     )
 
 
@@ -145,7 +149,15 @@ def page_of_api(rule: str) -> Callable[[View], View]:
     )
 
 
-@page_at("/", query=FrontPageQuery())
+def add_thumbnails(posts: Page) -> None:
+    """Add to posts the thumbnail of their first image, or None."""
+    illustrated = [post["id"] for post in posts.items if post["image_count"]]
+    thumbnails = get_thumbnails_of_posts(illustrated) if illustrated else {}
+    for post in posts.items:
+        post["thumbnail"] = thumbnails.get(post["id"])
+
+
+@page_at("/", access=PAGE_READERS, query=FrontPageQuery())
 def show_latest_posts(query: dict[str, Any]) -> Reply:
     """Show the latest posts."""
     order = ORDERS[query["sort"]]
@@ -157,78 +169,104 @@ def show_latest_posts(query: dict[str, Any]) -> Reply:
         time=order.time,
         newest_first=True,
     )
+    add_thumbnails(posts)
     return page("front.html", page=posts, sort=query["sort"])
 
 
-@page_at("/search", query=SearchQuery())
+@page_at("/search", access=PAGE_READERS, query=SearchQuery())
 def show_search_results(query: dict[str, Any]) -> Reply:
-    """Show the form to search, and the posts in which the words occur."""
-    q = query["q"].strip()
+    """Show the form to search, and the posts, comments or members that are found."""
+    q, show, cursor = query["q"].strip(), query["show"], query.get("cursor")
+    if show == "members":
+        found = find_users(q, limit=MEMBERS_PER_PAGE, cursor=cursor)
+        return page("search.html", page=found, q=q, show=show, terms=split_words(q))
     is_short = has_short_prefix(q)
     words = "" if is_short else q
+    find_posts = show == "posts"
     found = paginate_results(
-        select_posts(content=True),
+        POST_INDEX if find_posts else COMMENT_INDEX,
+        select_posts(content=True) if find_posts else COMMENTS_WITH_POSTS,
         words,
         limit=POSTS_PER_PAGE,
-        cursor=query.get("cursor"),
+        cursor=cursor,
         max_length=MAX_LENGTH,
     )
     terms = parse_query(words)
-    return page("search.html", page=found, q=q, terms=terms, has_short_prefix=is_short)
+    if find_posts:
+        add_thumbnails(found)
+    return page("search.html", page=found, q=q, show=show, terms=terms, has_short_prefix=is_short)
 
 
-@page_at("/p/<page_id:id>", query=CursorQuery())
+@page_at("/p/<page_id:id>", access=PAGE_READERS, query=PostQuery())
 def show_post(id: str, query: dict[str, Any]) -> Reply:
     """Show a post with its images and comments."""
     post = get_post(id)
-    images = get_images_of_post(id) if post["has_images"] else []
-    text = markdown_renderer()(post["content"])
-    shown = markdown.image_ids(text)
-    comments = paginate(
-        COMMENTS_ON_POST,
-        limit=COMMENTS_PER_PAGE,
-        cursor=query.get("cursor"),
-        name=id,
-        newest_first=False,
-        parameters={"post": id},
-        max_length=MAX_LENGTH,
+    images = get_images_of_post(id) if post["image_count"] else []
+    html = markdown_renderer(images)(post["content"])
+    shown = markdown.image_ids(html)
+    cursor = query.get("cursor")
+    comments = (
+        threads.get_page(id, cursor, query.get("comment"))
+        if query["sort"] == "oldest"
+        else get_newest_comments(id, cursor)
     )
     return page(
         "post.html",
         post=post,
-        text=text,
+        html=html,
         images=images,
         images_below=[image for image in images if image["id"] not in shown],
-        thread=threads.arrange(comments.items),
+        thread=comments.items,
         next_cursor=comments.next_cursor,
-        is_continued="cursor" in query,
+        sort=query["sort"],
+        is_continued=not {"cursor", "comment"}.isdisjoint(query),
     )
 
 
-@page_at("/@<member:username>", query=CursorQuery())
+def get_newest_comments(post_id: str, cursor: str | None) -> threads.ThreadPage:
+    """Return a page of the comments on a post, newest first and not in threads."""
+    comments = paginate(
+        COMMENTS_ON_POST,
+        limit=COMMENTS_PER_PAGE,
+        cursor=cursor,
+        name=f"{post_id}-newest",
+        newest_first=True,
+        parameters={"post": post_id},
+        max_length=MAX_LENGTH,
+    )
+    items = [threads.ThreadItem(comment, 1) for comment in comments.items]
+    return threads.ThreadPage(items, comments.next_cursor)
+
+
+@page_at("/@<member:username>", access=PAGE_READERS, query=MemberQuery())
 def show_member(username: str, query: dict[str, Any]) -> Reply:
-    """Show a member's profile and posts."""
+    """Show a member's profile, and their posts or comments."""
     user = find_user(username)
     if user is None:
         raise NoSuchUser
-    posts = paginate(
-        select_posts(excerpt=True, by_author=True),
-        limit=POSTS_PER_PAGE,
+    show_posts = query["show"] == "posts"
+    statement = select_posts(excerpt=True, by_author=True)
+    found = paginate(
+        statement if show_posts else COMMENTS_BY_AUTHOR,
+        limit=POSTS_PER_PAGE if show_posts else COMMENTS_PER_PAGE,
         cursor=query.get("cursor"),
-        name="list_posts",
+        name="list_posts" if show_posts else user["id"],
         newest_first=True,
         parameters={"author": user["id"]},
+        max_length=None if show_posts else MAX_LENGTH,
     )
-    return page("member.html", user=user, page=posts)
+    if show_posts:
+        add_thumbnails(found)
+    return page("member.html", user=user, page=found, show=query["show"])
 
 
-@page_at("/write")
+@page_at("/write", access=PAGE_READERS)
 def show_editor() -> Reply:
     """Show the form for a new post."""
-    return page("write.html", post=None, images=[])
+    return page("write.html", post=None)
 
 
-@page_at("/p/<page_id:id>/edit")
+@page_at("/p/<page_id:id>/edit", access=PAGE_READERS)
 def show_edit_form(id: str) -> Reply:
     """Show the form for an edit of a post."""
     post = get_post(id)
@@ -239,7 +277,7 @@ def show_edit_form(id: str) -> Reply:
 def preview(body: dict[str, str]) -> Reply:
     """Render Markdown as a page will show it."""
     commit()  # the hit of the limit
-    return {"html": markdown_renderer()(body["content"])}
+    return {"html": markdown_renderer()(body["content"], name="preview")}
 
 
 @page_of_api("/signin")
@@ -251,22 +289,46 @@ def show_sign_in() -> Reply:
 @page_of_api("/signup")
 def show_sign_up() -> Reply:
     """Show the form to sign up."""
-    return page("signup.html", is_open=current_app.config["SIGNUP"] == "open")
+    return page("signup.html")
 
 
-@page_at("/settings")
+@page_at("/reset", access=PUBLIC)
+def show_reset() -> Reply:
+    """Show the forms to choose a password, with a link or a recovery code."""
+    return page("reset.html")
+
+
+@page_at("/settings", access=PAGE_READERS)
 def show_settings() -> Reply:
     """Show the forms for one's own account."""
     return page("settings.html")
 
 
-@page_at("/about")
+@page_at("/inbox", access=PAGE_READERS)
+def show_inbox() -> Reply:
+    """Show the list of one's own notifications, which the script fills."""
+    return page("inbox.html")
+
+
+@page_at("/unsent", access=PAGE_READERS)
+def show_unsent_texts() -> Reply:
+    """Show the list of texts that were not sent, which the script fills."""
+    return page("unsent.html")
+
+
+@page_at("/account-deleted", access=PUBLIC, query=DeletedQuery())
+def show_deletion(query: dict[str, Any]) -> Reply:
+    """Say what was deleted with an account."""
+    return page("deleted.html", content=query["content"])
+
+
+@page_at("/about", access=PUBLIC)
 def show_about() -> Reply:
     """Show what the operator has written in about.md."""
     file = own_file(current_app, ABOUT)
     if not file.is_file():
         raise NotFound
-    response = page("about.html", text=file.read_text("utf-8", errors="replace"))
+    response = page("about.html", content=file.read_text("utf-8", errors="replace"))
     response.headers["Cache-Control"] = "no-cache"  # the file may change without a commit
     return response
 
@@ -283,26 +345,46 @@ def show_icon() -> Reply:
     return send_static_file("favicon.svg")
 
 
+@pages.get("/favicon.ico", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
+def show_former_icon() -> Reply:
+    """Show the icon as a PNG, to programs that know no other path."""
+    return send_static_file("icon.png")
+
+
 @pages.get("/robots.txt", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
 def show_robots() -> Reply:
-    """Say which pages are not for search engines."""
-    lines = [f"Disallow: {request.script_root}{path}\n" for path in NOT_FOR_ROBOTS]
+    """Say which pages are not for search engines: all of them if only members may read."""
+    paths = NOT_FOR_ROBOTS if everyone_may_read(current_app.config) else ("/",)
+    lines = [f"Disallow: {request.script_root}{path}\n" for path in paths]
     return Response(["User-agent: *\n", *lines], mimetype="text/plain")
 
 
 def show_error(problem: dict[str, Any]) -> Response | None:
-    """Return problem details as a page if a page was requested, or else None."""
+    """Return problem details as a page if a page was requested, or else None.
+
+    If only members may read, a visitor gets the form to sign in, which leads back to the page.
+    """
     is_page = request.blueprint == pages.name and request.method in SAFE_METHODS
     is_unknown = isinstance(request.routing_exception, NotFound)
     prefers_html = request.accept_mimetypes.best_match(ERROR_TYPES) == "text/html"
     if not is_page and not (is_unknown and prefers_html):
         return None
-    response = page("error.html", problem=problem)
+    if problem["status"] == 401:
+        response = page("signin.html", next=current_path())
+    else:
+        response = page("error.html", problem=problem)
     response.status_code = problem["status"]
     return response
 
 
-pages.app_template_filter("excerpt")(markdown.excerpt)
+def current_path() -> str:
+    """Return the path and the query of the request, to come back to."""
+    path = quote(request.script_root + request.path, safe="/@")
+    query = request.query_string.decode(errors="replace")
+    return f"{path}?{query}" if query else path
+
+
+pages.app_template_filter("excerpt")(excerpt)
 pages.app_template_filter("highlight")(highlight.highlight)
 pages.app_template_filter("highlighted_excerpt")(highlight.excerpt)
 

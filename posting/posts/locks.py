@@ -4,7 +4,8 @@ All code takes locks in one order, so that no two requests wait for each other: 
 the current user's account, posts by id, idempotency keys, and last what `posting.db.purge` deletes.
 Only sign-in locks its windows after the account. Transactions that hold these windows wait for no
 other lock, so that is safe. Comments and images are changed only by the holder of their post's
-lock. On SQLite a writing transaction excludes all others, and `FOR UPDATE` does nothing.
+lock, who also deletes the notifications about them; other code skips notifications that are locked.
+On SQLite a writing transaction excludes all others, and `FOR UPDATE` does nothing.
 """
 
 import sqlalchemy as sa
@@ -33,9 +34,14 @@ def get_post_for_update(id: str) -> Row:
     return post
 
 
+def select_for_update(condition: sa.ColumnElement[bool]) -> sa.Select[str]:
+    """Return the SELECT that locks the posts that match a condition."""
+    return sa.select(Post.id).where(condition).order_by(Post.id).with_for_update()
+
+
 def lock_posts(condition: sa.ColumnElement[bool]) -> None:
     """Lock the posts that match a condition."""
-    execute(sa.select(Post.id).where(condition).order_by(Post.id).with_for_update())
+    execute(select_for_update(condition))
 
 
 def lock_post_of(part: type[Base], id: str) -> None:

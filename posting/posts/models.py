@@ -1,10 +1,9 @@
 """The table of posts."""
 
 from datetime import datetime
-from typing import ClassVar
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, func
-from sqlalchemy.orm import Mapped, MappedSQLExpression, column_property, mapped_column, relationship
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from posting.accounts.models import User
 from posting.db.base import Editable, Identifier
@@ -23,6 +22,7 @@ class Post(Editable):
     title: Mapped[str] = mapped_column(String(200))
     content: Mapped[str] = mapped_column(Text)
     comment_count: Mapped[int] = mapped_column(default=0)
+    image_count: Mapped[int] = mapped_column(default=0, server_default="0")
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at)
@@ -32,7 +32,6 @@ class Post(Editable):
     )
 
     author: Mapped[User | None] = relationship()
-    has_images: ClassVar[MappedSQLExpression[bool]]  # declared by the feature of images
 
     __table_args__ = (
         Index(None, created_at, id),

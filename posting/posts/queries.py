@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from posting.db.transactions import fetch_one
+from posting.db.transactions import fetch_one, fetch_value
 from posting.posts import schemas
 from posting.posts.models import Post
 from posting.web.problems import NoSuch
@@ -18,8 +18,11 @@ class NoSuchPost(NoSuch, thing="post"):
     pass
 
 
+_POST = select(schemas.Post, Post).add_columns(Post.version).where(Post.id == sa.bindparam("id"))
+
+
 class Order(NamedTuple):
-    """An order of posts, newest first: its name in cursors, and the timestamp that it goes by."""
+    """An order of posts, newest first: its name in cursors, and the name of its timestamp."""
 
     name: str
     time: str
@@ -47,20 +50,18 @@ def select_posts(
     return statement.where(Post.author_id == sa.bindparam("author")) if by_author else statement
 
 
-@cache
-def _select_post() -> sa.Select[*tuple[Any, ...]]:
-    """Return the SELECT of one post. The feature of images has added `has_images` by now."""
-    statement = select(schemas.Post, Post)
-    statement = statement.add_columns(Post.version, Post.has_images.label("has_images"))
-    return statement.where(Post.id == sa.bindparam("id"))
-
-
 def get_post(id: str) -> Item:
-    """Return a post with `version` and `has_images`. Raise NoSuchPost."""
-    row = fetch_one(_select_post(), id=id)
+    """Return a post with `version`. Raise NoSuchPost."""
+    row = fetch_one(_POST, id=id)
     if row is None:
         raise NoSuchPost
     return to_item(row)
+
+
+def count_posts_by(author_id: str) -> int:
+    """Return how many posts a user has written."""
+    count: int = fetch_value(sa.select(sa.func.count()).where(Post.author_id == author_id))
+    return count
 
 
 def post_exists(id: str) -> bool:

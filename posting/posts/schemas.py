@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, validate, validates_schema
 
 from posting.accounts.schemas import author
-from posting.posts.search.words import MIN_PREFIX_LENGTH, has_short_prefix
+from posting.search.fields import words_field
 from posting.web.fields import (
     NOT_BLANK_PATTERN,
     ONE_LINE_PATTERN,
@@ -26,9 +26,6 @@ from posting.web.schemas import Input, Output, PageQuery
 IMAGES_PER_POST = 10
 MAX_EXPANDED = 50  # posts in a list with their content or images
 NOT_NEW_WITH_Q = Message("not_a_choice", "Must be new with q.")
-SHORT_PREFIX = Message(
-    "too_short", f"Must have at least {MIN_PREFIX_LENGTH} characters before each *."
-)
 TOO_MANY_EXPANDED = Message("out_of_range", f"Must be at most {MAX_EXPANDED} with expand.")
 
 
@@ -45,23 +42,11 @@ def sort_field() -> Parameter:
     )
 
 
-def no_short_prefix(query: str) -> None:
-    if has_short_prefix(query):
-        raise ValidationError(SHORT_PREFIX)
-
-
 class PostsQuery(PageQuery):
     """A page of posts."""
 
     author = Identifier("The ID of a user, whose posts are listed.")
-    q = Parameter(
-        validate=[Length(1, 200), not_blank, no_short_prefix],
-        metadata=described(
-            'engines "on looms" weav*',
-            "Words of the title or content, in any order. Phrases are in quotes, and `*` follows "
-            "the beginning of a word, which has at least two characters.",
-        ),
-    )
+    q = words_field("title or content")
     sort = sort_field()
     expand = Words(
         "content",
@@ -122,6 +107,7 @@ class PostBrief(Output):
     updated_at = Timestamp()
     last_activity_at = Timestamp()
     comment_count = fields.Integer(metadata=described(0))
+    image_count = fields.Integer(metadata=described(0))
     content = fields.String(metadata=described("They *weave* algebra."))
     images = fields.List(fields.Nested("Image"), validate=validate.Length(max=IMAGES_PER_POST))
 

@@ -1,18 +1,22 @@
-"""Changes of posts together with their entries in the search index."""
+"""Changes of posts together with their entries in the search index, and their announcements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from posting.accounts.deletion import Content
+from posting.accounts.deletion import Content, Step
 from posting.db.editing import edit
+from posting.db.events import announce
 from posting.db.transactions import Row, execute, fetch_all
 from posting.db.types import new_id, now
-from posting.posts import schemas, search
+from posting.posts import schemas
+from posting.posts.events import PostCreated, PostEdited, PostsAnonymized, PostsDeleted
 from posting.posts.locks import lock_posts
 from posting.posts.models import Post
-from posting.posts.search.entries import PostWords, split_posts
+from posting.posts.queries import count_posts_by
+from posting.posts.search import INDEX
+from posting.posts.texts import PreparedText
 from posting.web.rows import Item, insert, to_item
 
 POSTS_PER_STEP = 100
@@ -20,47 +24,58 @@ POSTS_PER_STEP = 100
 _INSERT = insert(schemas.Post, Post).returning(Post.version)
 
 
-def insert_post(author_id: str, body: Mapping[str, Any], words: PostWords) -> Item:
+def insert_post(author_id: str, body: Mapping[str, Any], text: PreparedText) -> Item:
     """Insert a post, and return it with `version`, and with the id of its author."""
     values = {"id": new_id(), "created_at": now(), "author_id": author_id, **body}
     post = to_item(execute(_INSERT, **values).one())
-    search.index_posts([(values | {"version": post["version"]}, words)])
+    INDEX.add([(values | {"version": post["version"]}, text.words)])
+    announce(PostCreated(post["id"], author_id, text.mentions))
     return post
 
 
 def insert_posts(rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert new posts by their columns, without `version`."""
     execute(sa.insert(Post), rows)
-    search.index_posts(split_posts([{**row, "version": 1} for row in rows]))
+    INDEX.add(INDEX.split_all([{**row, "version": 1} for row in rows]))
 
 
-def edit_post(post: Row, changes: Mapping[str, Any], words: PostWords) -> None:
-    """Edit a locked post, whose words were split before the transaction began."""
+def edit_post(post: Row, changes: Mapping[str, Any], text: PreparedText) -> None:
+    """Edit a locked post, whose text was prepared before the transaction began."""
     if edit(Post, post, changes):
-        search.reindex_post({**post._mapping, **changes, "version": post.version + 1}, words)
+        INDEX.replace({**post._mapping, **changes, "version": post.version + 1}, text.words)
+        announce(PostEdited(post.id, post.author_id, text.mentions))
 
 
 def delete_posts(condition: sa.ColumnElement[bool]) -> None:
     """Delete the locked posts that match a condition."""
     posts = fetch_all(sa.select(Post.created_at, Post.id).where(condition))
-    search.unindex_posts([(post.created_at, post.id) for post in posts])
+    if posts:
+        announce(PostsDeleted([post.id for post in posts]))
+    INDEX.remove([(post.created_at, post.id) for post in posts])
     execute(sa.delete(Post).where(condition))
 
 
-def _clear_step(user_id: str, with_content: bool) -> bool:
+def _remove_author(condition: sa.ColumnElement[bool]) -> None:
+    """Remove the author of the locked posts that match a condition."""
+    update = sa.update(Post).where(condition).values(author_id=None).returning(Post.id)
+    if ids := execute(update).scalars().all():
+        announce(PostsAnonymized(ids))
+
+
+def _clear_step(user_id: str, with_content: bool) -> Step:
     own = sa.select(Post.id).where(Post.author_id == user_id).order_by(Post.id)
     ids = execute(own.limit(POSTS_PER_STEP).with_for_update()).scalars().all()
     if with_content:
         delete_posts(Post.id.in_(ids))
     else:
-        execute(sa.update(Post).where(Post.id.in_(ids)).values(author_id=None))
-    return len(ids) == POSTS_PER_STEP
+        _remove_author(Post.id.in_(ids))
+    return Step(len(ids), has_more=len(ids) == POSTS_PER_STEP)
 
 
 def _clear_rest(user_id: str, with_content: bool) -> None:
     lock_posts(Post.author_id == user_id)
-    if with_content:
-        delete_posts(Post.author_id == user_id)
+    clear = delete_posts if with_content else _remove_author
+    clear(Post.author_id == user_id)
 
 
-CONTENT = Content(_clear_step, _clear_rest)
+CONTENT = Content(count_posts_by, _clear_step, _clear_rest)

@@ -1,12 +1,13 @@
 """Posts: list, read, write, edit, delete."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from flask import Flask, current_app
 
 from posting.accounts import acts
-from posting.accounts.current_user import SIGNED_IN, TOKEN_OPTIONAL, current_user, user_id
+from posting.accounts.current_user import READERS, SIGNED_IN, current_user, user_id
 from posting.accounts.permissions import NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.db.transactions import commit
@@ -14,8 +15,9 @@ from posting.posts import queries, schemas, store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
 from posting.posts.queries import NoSuchPost
-from posting.posts.search.entries import PostWords, split_post
-from posting.posts.search.results import SearchBusy, paginate_results
+from posting.posts.search import INDEX
+from posting.posts.texts import PreparedText, prepare_text
+from posting.search.results import SearchBusy, paginate_results
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import etag_header, require_version
 from posting.web.idempotency import Once
@@ -43,7 +45,7 @@ class PostDeletionForbidden(NotAuthor):
 
 @posts.get(
     "/posts",
-    access=TOKEN_OPTIONAL,
+    access=READERS,
     cache=SHARED,
     query=schemas.PostsQuery(),
     returns=schemas.PostBrief(many=True),
@@ -59,7 +61,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
     longest = MAX_CONTENT if with_content else None
     if words := query.get("q"):
         page = paginate_results(
-            statement, words, limit=limit, cursor=cursor, author=author, max_length=longest
+            INDEX, statement, words, limit=limit, cursor=cursor, author=author, max_length=longest
         )
     else:
         order = queries.ORDERS[query["sort"]]
@@ -87,13 +89,13 @@ def list_posts(query: dict[str, Any]) -> Reply:
     access=SIGNED_IN,
     limit=LIMIT,
     body=schemas.PostInput(),
-    prepare=split_post,
+    prepare=partial(prepare_text, INDEX),
     idempotent=True,
     status=201,
     returns=schemas.Post(),
     headers=["ETag", "Location"],
 )
-def create_post(body: dict[str, Any], prepared: PostWords, once: Once) -> Reply:
+def create_post(body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
     """Write a post."""
     post = store.insert_post(current_user.id, body, prepared)
     post |= {"author": current_user.as_author(), "images": []}
@@ -103,11 +105,7 @@ def create_post(body: dict[str, Any], prepared: PostWords, once: Once) -> Reply:
 
 
 @posts.get(
-    "/posts/<nanoid:id>",
-    access=TOKEN_OPTIONAL,
-    cache=SHARED,
-    returns=schemas.Post(),
-    errors=[NoSuchPost],
+    "/posts/<nanoid:id>", access=READERS, cache=SHARED, returns=schemas.Post(), errors=[NoSuchPost]
 )
 def get_post(id: str) -> Reply:
     """Read a post."""
@@ -125,12 +123,13 @@ def get_post(id: str) -> Reply:
 )
 def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     """Edit your own post."""
-    words = split_post(queries.get_post(id) | body)  # before the transaction begins
+    former = queries.get_post(id)
+    text = prepare_text(INDEX, former | body, former=former["content"])
     post = get_post_for_update(id)
     if not is_author(post.author_id):
         raise PostEditForbidden
     require_version(if_match, post.version)
-    store.edit_post(post, body, words)
+    store.edit_post(post, body, text)
     edited = _detail(id)
     commit()
     return edited
@@ -169,5 +168,5 @@ def list_images(ids: Sequence[str]) -> Mapping[str, list[Item]]:
 def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a post with its images, and its ETag."""
     post = queries.get_post(id)
-    post["images"] = list_images([id])[id] if post.pop("has_images") else []
+    post["images"] = list_images([id])[id] if post["image_count"] else []
     return post, etag_header(post.pop("version"))

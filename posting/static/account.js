@@ -1,11 +1,10 @@
 // Who is signed in: a mark that sign-in leaves, so that visitors cause no request and no flicker.
 // The event `account` says that this has changed.
 
-import { onAction } from "./actions.js";
-import { request } from "./api.js";
-import { all } from "./dom.js";
-import { goTo, ready, root } from "./page.js";
-import { PREFIX, read, removeAll, store } from "./storage.js";
+import { all, first, onEvent } from "./dom.js";
+import { ready, root } from "./page.js";
+import { say } from "./status.js";
+import { PREFIX, read, store } from "./storage.js";
 
 /** @typedef {{id: string, username: string, name: string | null, role: string}} Member */
 
@@ -17,55 +16,38 @@ export let writer = me?.id ?? null;
 const html = document.documentElement;
 
 /**
- * Remember who is signed in. Return whether the browser could store it.
+ * Remember who is signed in.
  * @param {{id: string, username: string, display_name: string | null, role: string} | null} user
  */
 export function setMe(user) {
   me = user && { id: user.id, username: user.username, name: user.display_name, role: user.role };
   writer = me?.id ?? writer;
-  const isStored = store("me", me);
+  store("me", me);
   show();
-  return isStored;
 }
 
 function show() {
   html.classList.toggle("member", me !== null);
-  for (const element of all(document, "[data-my-name]")) {
-    element.textContent = me ? me.name || me.username : "Settings";
-  }
-  for (const element of all(document, "[data-my-username]")) {
-    element.value = me?.username ?? "";
-  }
-  for (const actions of all(document, ".actions[data-author]")) {
-    actions.hidden = !showActions(actions, actions.dataset.author);
-  }
+  showReader(document);
   document.dispatchEvent(new Event("account"));
 }
 
 /**
- * Show what the reader may do with something of an author. Return whether that is anything.
- * @param {Element} actions
- * @param {string | undefined} author
+ * Show in a part of the page who the reader is, and what they may do.
+ * @param {ParentNode} part
  */
-export function showActions(actions, author) {
-  const isAuthor = me !== null && author === me.id;
-  const mayDelete = isAuthor || me?.role === "moderator";
-  for (const part of all(actions, ".for-author")) part.hidden = !isAuthor;
-  for (const part of all(actions, ".for-deleter")) part.hidden = !mayDelete;
-  return isAuthor || mayDelete;
+export function showReader(part) {
+  for (const element of all(part, "[data-my-name]"))
+    element.textContent = me ? me.name || me.username : "Account";
+  for (const link of all(part, "[data-my-page]")) if (me) link.href = `${root}/@${me.username}`;
+  for (const input of all(part, "[data-my-username]")) input.value = me?.username ?? "";
+  for (const actions of all(part, "[data-author]")) {
+    const isAuthor = me !== null && actions.dataset.author === me.id;
+    const mayDelete = isAuthor || me?.role === "moderator";
+    for (const element of all(actions, ".for-author")) element.hidden = !isAuthor;
+    for (const element of all(actions, ".for-deleter")) element.hidden = !mayDelete;
+  }
 }
-
-/** Forget the member and their drafts, since others may use this computer. */
-export function leave() {
-  setMe(null);
-  removeAll(`draft:${writer}:`);
-  goTo(`${root}/`);
-}
-
-onAction("sign-out", async () => {
-  await request("POST", `${root}/signout`);
-  leave();
-});
 
 document.addEventListener("signed-out", () => {
   if (me) setMe(null);
@@ -81,6 +63,36 @@ addEventListener("storage", (event) => {
   show();
 });
 
+/** Close the menu of the header. */
+function closeMenu() {
+  first(document, ".menu[open]")?.removeAttribute("open");
+}
+
+for (const type of ["click", "focusin"])
+  onEvent(type, (target) => target.closest(".menu") || closeMenu());
+onEvent("keydown", (target, event) => {
+  if (event.key !== "Escape") return;
+  const menu = target.closest(".menu[open]");
+  closeMenu();
+  if (menu) first(menu, "summary").focus();
+});
+
+/** Load what signs out when a reader asks for it, since most never do. */
+async function loadSignOut(event) {
+  const button = event.target.closest("[data-action=sign-out]");
+  if (!button) return;
+  event.stopPropagation(); // a second click follows
+  document.removeEventListener("click", loadSignOut, true);
+  try {
+    await import("./leaving.js");
+  } catch {
+    document.addEventListener("click", loadSignOut, true);
+    return say("There is no connection. Load the page again, and try once more.");
+  }
+  button.click();
+}
+
+document.addEventListener("click", loadSignOut, true);
 html.classList.toggle("member", me !== null);
 html.classList.add("ready");
 ready(show);

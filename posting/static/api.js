@@ -1,58 +1,54 @@
 // Requests to the API.
 
-// What to tell people where the API speaks to programs, by the code of a problem.
-const WORDS = {
-  not_signed_in: "You are signed out.",
-  still_under_way: "It is still being sent. Wait a moment, and try again.",
-  stale_version: "It has been changed since you opened it.",
-};
-const OFFLINE = "There is no connection. What you wrote is kept; try again.";
+import { Problem } from "./problem.js";
+import { explainProblem } from "./words.js";
+
 const TIMEOUT = 30_000; // milliseconds
 
-/** A request that failed, with the details of RFC 9457. */
-export class Problem extends Error {
-  /**
-   * @param {number} status 0 if there was no response
-   * @param {{detail?: string, errors?: {pointer?: string, detail: string}[]}} [details]
-   */
-  constructor(status, details = {}) {
-    super(details.detail ?? "Something went wrong. Try again.");
-    this.status = status;
-    this.errors = details.errors ?? [];
-  }
-}
+/** @typedef {"write" | "delete" | "image" | "other"} Task */
 
 /**
- * Send a request. Return the data of the response and its ETag, or throw a `Problem`.
+ * Send a request. Return the data of the response, its ETag, and the URL of the next page of a
+ * list. Or throw a `Problem`. With `keepalive`, it is sent even if the reader leaves the page.
  * @param {string} method
  * @param {string} url
- * @param {{body?: object, headers?: Record<string, string>}} [options]
+ * @param {{body?: object, headers?: Record<string, string>, task?: Task, keepalive?: boolean}}
+ *   [options]
  */
-export async function request(method, url, { body, headers = {} } = {}) {
+export async function request(
+  method,
+  url,
+  { body, headers = {}, task = taskOf(method), keepalive = false } = {},
+) {
   /** @type {RequestInit} */
-  const options = { method, headers, signal: AbortSignal.timeout(TIMEOUT) };
+  const options = { method, headers, keepalive, signal: AbortSignal.timeout(TIMEOUT) };
   if (body) {
     options.headers = { ...headers, "Content-Type": "application/json" };
     options.body = JSON.stringify(body);
   }
   let response;
-  let text;
+  let text = "";
   try {
     response = await fetch(url, options);
     text = await response.text();
   } catch {
-    return result(0, "", null);
+    response = null; // there is none, or it ends too early
   }
-  return result(response.status, text, response.headers.get("ETag"));
+  const found = result(response?.status ?? 0, text, response?.headers.get("ETag"), task);
+  return { ...found, next: nextOf(response?.headers.get("Link")) };
 }
+
+/** @type {(method: string) => Task} */
+const taskOf = (method) => (method === "DELETE" ? "delete" : "other");
 
 /**
  * Return the data of a response and its ETag, or throw a `Problem`.
- * @param {number} status
+ * @param {number} status 0 if there was no response
  * @param {string} text
- * @param {string | null} etag
+ * @param {string | null | undefined} etag
+ * @param {Task} [task]
  */
-export function result(status, text, etag) {
+export function result(status, text, etag, task = "other") {
   let data = null;
   try {
     data = JSON.parse(text);
@@ -61,8 +57,19 @@ export function result(status, text, etag) {
   }
   if (data?.code === "not_signed_in") document.dispatchEvent(new Event("signed-out"));
   if (status >= 200 && status < 300) return { data, etag };
-  const detail = status === 0 ? OFFLINE : (WORDS[data?.code] ?? data?.detail);
-  throw new Problem(status, { detail, errors: data?.errors });
+  const message = explainProblem(status === 0 ? null : (data ?? {}), task);
+  throw new Problem(status, message, data?.errors);
+}
+
+/**
+ * Return the path and the query of the next page that a header `Link` names, or null.
+ * @param {string | null} [link]
+ */
+export function nextOf(link) {
+  const url = /<([^>]*)>; rel="next"/.exec(link ?? "")?.[1];
+  if (!url) return null;
+  const { pathname, search } = new URL(url);
+  return pathname + search;
 }
 
 /** Return a new Idempotency-Key. */

@@ -1,9 +1,31 @@
 // To sign in, try out POST /signin: the browser then sends the session cookie with each request.
 const page = document.getElementById("swagger-ui");
 
+/** Paths are no links, since they are in a button. */
+const plugin = ({ React }) => ({
+  components: { DeepLink: ({ text }) => React.createElement("span", null, text) },
+});
+
+/** What Swagger UI leaves out: names of controls and parts, levels of headings, keys that scroll. */
+function describe() {
+  const parts = { ".information-container": "About", ".scheme-container": "Server" };
+  for (const [selector, name] of Object.entries(parts))
+    for (const part of page.querySelectorAll(`${selector}:not([role])`))
+      Object.assign(part, { role: "region", ariaLabel: name });
+  for (const select of page.querySelectorAll("select:not([aria-label])"))
+    select.ariaLabel = select.id === "servers" ? "Server" : "Choice";
+  for (const text of page.querySelectorAll("textarea:not([aria-label])"))
+    text.ariaLabel = "Request body";
+  for (const code of page.querySelectorAll("pre.microlight:not([tabindex])")) code.tabIndex = 0;
+  for (const heading of page.querySelectorAll(":is(h3, h4, h5):not([aria-level])"))
+    heading.ariaLevel = Number(heading.tagName[1]) - 1;
+}
+
+new MutationObserver(describe).observe(page, { childList: true, subtree: true });
 SwaggerUIBundle({
   domNode: page,
   url: page.dataset.document,
   deepLinking: true,
+  plugins: [plugin],
   validatorUrl: null,
 });

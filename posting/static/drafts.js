@@ -1,76 +1,179 @@
-// Drafts: what is typed into a form with a text is kept until it is sent.
+// Drafts: what is typed into a form with `data-draft` is kept until it is sent. Each draft has an
+// id of its own. A tab that opens a draft takes it over; what another tab goes on to type in it
+// becomes a draft of its own, so that no tab overwrites the text of another. The two send the same
+// text with the same Idempotency-Key, so that it is published once.
 
 import { me, writer } from "./account.js";
 import { onAction } from "./actions.js";
 import { newKey } from "./api.js";
-import { copyOf, first, onEvent } from "./dom.js";
-import { bodyOf } from "./fields.js";
-import { read, store } from "./storage.js";
+import { all, copyOf, first, onEvent } from "./dom.js";
+import { bodyOf, isChanged } from "./fields.js";
+import { undoButton } from "./offers.js";
+import { root } from "./page.js";
+import { say } from "./status.js";
+import { namesOf, read, store } from "./storage.js";
+import { count } from "./words.js";
 
-/** @type {WeakMap<HTMLFormElement, [string, string]>} the body that was sent, and its key */
-const keys = new WeakMap();
+/**
+ * @typedef {object} Draft
+ * @property {string} kind what it is, in words, such as "New post"
+ * @property {string} path the path to which it is sent
+ * @property {string | undefined} parent the id of the comment to which it replies
+ * @property {string} page where it was typed
+ * @property {Record<string, string | null>} texts by the names of the fields
+ * @property {string} [version] with which an edit begins
+ * @property {string} key of which the Idempotency-Keys are made
+ * @property {string} at when it was typed
+ * @property {string} tab which has it open
+ */
+
+const TAB = newKey();
+
+/** @type {WeakMap<HTMLFormElement, {id: string, key: string}>} the drafts of forms */
+const opened = new WeakMap();
+let isFull = false;
+
+const nameOf = (id) => `draft:${writer}:${id}`;
+const pathOf = (form) => new URL(form.action).pathname;
+const parentOf = (form) => form.elements.parent_id?.value;
+const isNewPost = (form) => pathOf(form) === `${root}/posts`;
+
+/** Return the draft of a form, which is a new one if it has none. */
+function draftOf(form) {
+  if (!opened.has(form)) opened.set(form, { id: newKey(), key: newKey() });
+  return opened.get(form);
+}
+
+/**
+ * Return what is stored of the draft of a form.
+ * @returns {Draft}
+ */
+function contentOf(form) {
+  const { parent_id, ...texts } = bodyOf(form);
+  const { draft, version } = form.dataset;
+  return {
+    kind: draft,
+    path: pathOf(form),
+    parent: parent_id,
+    page:
+      location.pathname + (parent_id ? `?comment=${parent_id}#c-${parent_id}` : location.search),
+    texts,
+    version,
+    key: draftOf(form).key,
+    at: new Date().toISOString(),
+    tab: TAB,
+  };
+}
+
+/**
+ * Return the drafts of the writer with their ids, newest first.
+ * @returns {(Draft & {id: string})[]}
+ */
+export function listDrafts() {
+  const start = nameOf("");
+  const drafts = namesOf(start).map((name) => ({ id: name.slice(start.length), ...read(name) }));
+  return drafts.sort((one, other) => (one.at < other.at ? 1 : -1));
+}
 
 /**
  * Return the Idempotency-Key of a form, which stays the same until the body changes.
  * @param {HTMLFormElement} form
  * @param {object} body
  */
-export function keyOf(form, body) {
-  const text = JSON.stringify(body);
-  const [sent, key] = keys.get(form) ?? [];
-  keys.set(form, [text, sent === text ? key : newKey()]);
-  keepDraft(form);
-  return keys.get(form)[1];
+export const keyOf = (form, body) => `${draftOf(form).key}-${digestOf(JSON.stringify(body))}`;
+
+/** Return a digest (FNV-1a) of a text. */
+function digestOf(text) {
+  let digest = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++)
+    digest = Math.imul(digest ^ text.charCodeAt(index), 0x01000193);
+  return (digest >>> 0).toString(16);
 }
-
-/** Return the name of the draft of a form that sends a text to a path, perhaps as a reply. */
-export const draftName = (path, parent = "") => `draft:${writer}:${path}:${parent}`;
-
-const nameOf = (form) => draftName(new URL(form.action).pathname, form.elements.parent_id?.value);
-const hasDraft = (form) => form.dataset.api && first(form, "textarea");
-
-function textsOf(form) {
-  const { parent_id, ...texts } = bodyOf(form);
-  return texts;
-}
-
-const hasText = (form) => Object.values(textsOf(form)).some(Boolean);
 
 /** @param {HTMLFormElement} form */
 export function keepDraft(form) {
-  if (!hasDraft(form)) return;
-  const { version } = form.dataset;
-  const draft = { texts: textsOf(form), version, sent: keys.get(form) };
-  store(nameOf(form), hasText(form) ? draft : null);
+  if (!form.dataset.draft) return;
+  const draft = draftOf(form);
+  const stored = read(nameOf(draft.id));
+  if (stored && stored.tab !== TAB) draft.id = newKey();
+  const isStored = store(nameOf(draft.id), isChanged(form) ? contentOf(form) : null);
+  if (!isStored && !isFull) say("Your browser has no room to keep this text. Send it soon.");
+  isFull = !isStored;
+  const url = `${root}/write?draft=${draft.id}`;
+  if (isNewPost(form) && !location.href.endsWith(url)) history.replaceState(null, "", url);
 }
 
 /**
- * Forget the draft of a form, unless another tab has stored another text.
+ * Forget the draft of a form, unless another tab has taken it over.
  * @param {HTMLFormElement} form
  */
 export function forgetDraft(form) {
-  const draft = hasDraft(form) && read(nameOf(form));
-  if (draft && JSON.stringify(draft.texts) === JSON.stringify(textsOf(form)))
-    store(nameOf(form), null);
+  const { id } = draftOf(form);
+  if (read(nameOf(id))?.tab === TAB) store(nameOf(id), null);
+  opened.delete(form);
 }
 
-/** @param {HTMLFormElement} form */
+/**
+ * Return the newest draft that a form would send.
+ * @param {HTMLFormElement} form
+ */
+const findDraft = (form) =>
+  listDrafts().find(({ path, parent }) => path === pathOf(form) && parent === parentOf(form));
+
+/**
+ * Put the draft of a form into it. The form of a new post begins empty, unless its URL names one.
+ * @param {HTMLFormElement} form
+ */
 export function restoreDraft(form) {
-  const draft = me && hasDraft(form) && read(nameOf(form));
-  if (!draft) return;
-  for (const [name, value] of Object.entries(draft.texts)) {
+  if (!me || !form.dataset.draft) return;
+  const drafts = listDrafts();
+  const id = new URLSearchParams(location.search).get("draft");
+  const draft = isNewPost(form) ? drafts.find((each) => each.id === id) : findDraft(form);
+  if (draft) {
+    fill(form, draft);
+    first(form, ".buttons").append(copyOf("draft-notice"));
+  }
+  for (const link of all(document, "[data-drafts]"))
+    if (drafts.length > 0) link.textContent = `You have ${count(drafts.length, "unsent text")}`;
+}
+
+/**
+ * Discard a draft. Return the function that brings it back.
+ * @param {string} id
+ */
+export function discardDraft(id) {
+  const draft = read(nameOf(id));
+  store(nameOf(id), null);
+  return () => store(nameOf(id), draft);
+}
+
+/**
+ * Put a draft into a form, and take it over from the tab that had it.
+ * @param {HTMLFormElement} form
+ * @param {Draft & {id: string}} draft
+ */
+function fill(form, { id, texts, key, version }) {
+  for (const [name, value] of Object.entries(texts)) {
     if (form.elements[name]) form.elements[name].value = value ?? "";
   }
-  if (draft.sent) keys.set(form, draft.sent);
   // An edit goes on from the version that it began with, so that it overwrites no later one.
-  if (draft.version) form.dataset.version = draft.version;
-  form.prepend(copyOf("draft-notice"));
+  if (version) form.dataset.version = version;
+  opened.set(form, { id, key });
+  store(nameOf(id), contentOf(form));
 }
 
-onAction("discard", ({ form }) => {
+onAction("discard", (button) => {
+  const { form } = button;
+  const { id } = draftOf(form);
+  const draft = contentOf(form);
   forgetDraft(form);
   form.reset();
-  location.reload();
+  button.closest(".back").remove();
+  first(form, "input:not([type=hidden]), textarea").focus();
+  say(
+    "Your text is discarded.",
+    undoButton(() => fill(form, { id, ...draft })),
+  );
 });
 
 onEvent("input", ({ form }) => form && keepDraft(form));
@@ -79,7 +182,7 @@ document.addEventListener("account", () => {
   if (me || !writer) return;
   for (const form of document.forms) {
     // A text that is being written stays in sight when the session ends.
-    if (hasDraft(form) && hasText(form))
+    if (form.dataset.draft && isChanged(form))
       form.closest(".for-members")?.classList.remove("for-members");
   }
 });

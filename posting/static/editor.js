@@ -1,97 +1,203 @@
-// The editor of a post: its images and its preview.
+// The editor of a post and its images.
 
+import { me } from "./account.js";
 import { onAction } from "./actions.js";
 import { request, versionOf } from "./api.js";
 import { all, copyOf, first, onEvent } from "./dom.js";
-import { keepDraft } from "./drafts.js";
+import { addLink, bodyOf } from "./fields.js";
 import { onForm } from "./forms.js";
-import { sendImages, shrink, Upload } from "./images.js";
+import { hasLostImage, prepareImage, sendImages, Upload } from "./images.js";
 import "./main.js";
+import { addBlock } from "./marks.js";
 import { goTo, ready, root } from "./page.js";
+import { Problem, problemOf } from "./problem.js";
+import { say, sayNext } from "./status.js";
+import { changeText, onPreview } from "./text.js";
+import { count } from "./words.js";
 
-/** Fulfilled when the images that were chosen are in the list. */
-let chosen = Promise.resolve();
+/** Fulfilled when the images that were added are in the list. */
+let added = Promise.resolve();
+/** Whether the images that are being chosen are for the text. */
+let isForText = false;
 
 const uploads = () => all(document, "[data-images] > li").map(Upload.of);
 const hasUnsentImages = () => uploads().some((upload) => !upload.isSent);
 const uploadOf = (button) => Upload.of(button.closest("[data-images] > li"));
 
 onForm("post", {
-  prepare: () => chosen,
+  async prepare(form) {
+    await added;
+    if (hasLostImage(bodyOf(form).content, uploads()))
+      throw new Problem(0, "", [{ pointer: "/content", code: "lost_image" }]);
+  },
   hasFiles: hasUnsentImages,
   async sent(form, data, etag) {
-    // The post is stored: whatever is sent again is an edit of this version.
-    form.action = `${root}/posts/${data.id}`;
-    form.dataset.api = "PATCH";
-    form.dataset.version = versionOf(etag);
-    await sendImages(uploads(), data.id);
+    const isNew = form.dataset.api === "POST";
+    becomeEdit(form, data.id, etag);
+    try {
+      await sendImages(uploads(), data.id);
+    } catch (problem) {
+      await showImagesInText(form).catch(() => null); // those that were sent
+      setTimeout(() => showAsEdit(form, data.id)); // once the problem is shown
+      throw problem;
+    }
+    await showImagesInText(form);
+    sayNext(isNew ? "Your post is published." : "Your post is saved.");
     goTo(`${root}/p/${data.id}`);
   },
 });
 
-async function addImages(input, files) {
-  const list = first(input.form, "[data-images]");
-  const place = document.getElementById("images-error");
-  const left = [];
+/** The post is stored: whatever is sent again is an edit of this version. */
+function becomeEdit(form, id, etag) {
+  form.action = `${root}/posts/${id}`;
+  form.dataset.api = "PATCH";
+  form.dataset.draft = "Edit of a post";
+  form.dataset.version = versionOf(etag);
+  form.dataset.current = `${root}/p/${id}`;
+  for (const name of ["title", "content"])
+    form.elements[name].defaultValue = form.elements[name].value;
+}
+
+/** Turn the page for a new post into one for an edit of it. */
+function showAsEdit(form, id) {
+  history.replaceState(null, "", `${root}/p/${id}/edit`);
+  first(document, "h1").textContent = "Edit";
+  first(form, "button:not([type])").textContent = "Save";
+  addLink(form, "See the post", `${root}/p/${id}`);
+}
+
+/** Replace the URLs by which the text shows images that have ids by now. */
+async function showImagesInText(form) {
+  const field = form.elements.content;
+  const text = uploads().reduce((before, upload) => upload.update(before), field.value);
+  if (text === field.value) return;
+  field.value = text;
+  const { action, dataset } = form;
+  const headers = { "If-Match": `"${dataset.version}"` };
+  const { etag } = await request("PATCH", action, { body: { content: text }, headers });
+  dataset.version = versionOf(etag);
+}
+
+/** Show images that are not sent yet in the preview as well. */
+onPreview((html) => {
+  for (const { draftUrl, shownUrl } of uploads())
+    for (const image of all(html, `img[src="${draftUrl}"]`)) image.src = shownUrl;
+});
+
+/**
+ * Add images to the list, and to the text if `isInText`.
+ * @param {HTMLFormElement} form
+ * @param {File[]} files
+ */
+async function addImages(form, files, isInText) {
+  const list = first(form, "[data-images]");
+  const { maxBytes, maxImages } = list.dataset;
+  const types = first(form, "#images").accept.split(",");
+  const problems = [];
+  let number = 0;
   for (const file of files) {
-    if (file.size > input.dataset.maxBytes) place.textContent = `Making ${file.name} smaller …`;
-    const fitting = file.size <= input.dataset.maxBytes ? file : await shrink(file);
-    if (
-      !fitting ||
-      fitting.size > input.dataset.maxBytes ||
-      list.children.length >= input.dataset.maxImages
-    ) {
-      left.push(file.name);
+    if (list.children.length >= Number(maxImages)) {
+      problems.push(`A post can have ${maxImages} images; ${file.name} was left out.`);
       continue;
     }
-    const row = copyOf("image-row");
-    first(row, "img").src = URL.createObjectURL(fitting);
-    for (const name of all(row, "[data-name]")) name.textContent = file.name;
-    new Upload(row, fitting);
-    list.append(row);
+    if (file.size > maxBytes) say(`Making ${file.name} smaller …`);
+    try {
+      const upload = addRow(list, file.name, await prepareImage(file, Number(maxBytes), types));
+      if (isInText) insert(form, upload);
+      number += 1;
+    } catch (error) {
+      problems.push(problemOf(error).message);
+    }
   }
-  place.textContent = left.length > 0 ? `Too large or too many: ${left.join(", ")}.` : "";
+  document.getElementById("images-error").textContent = problems.join(" ");
+  if (number > 0) say(`${count(number, "image")} added.`);
+}
+
+function addRow(list, name, image) {
+  const row = copyOf("image-row");
+  first(row, "img").src = URL.createObjectURL(image);
+  for (const place of all(row, "[data-name]")) place.textContent = name;
+  const upload = new Upload(row, image);
+  list.append(row);
+  return upload;
+}
+
+const insert = (form, upload) => changeText(form, (text) => addBlock(upload.markdown, text));
+
+/** Add files when those before them are in the list. */
+function addLater(form, files, isInText) {
+  added = added.then(() => addImages(form, files, isInText));
 }
 
 onAction("remove-image", async (button) => {
+  const { form } = button;
   const upload = uploadOf(button);
   if (upload.id && !confirm("Remove this image?")) return;
   await upload.remove();
-  document.getElementById("images").focus();
+  const field = form.elements.content;
+  field.value = upload.removeFrom(field.value);
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  first(form, "#images").focus();
 });
 
-onAction("insert-image", (button) => {
-  const upload = uploadOf(button);
-  const text = first(button.form, "[name=content]");
-  const alt = upload.alt.replace(/[[\]\\]/g, "\\$&");
-  const { selectionStart, selectionEnd } = text;
-  text.setRangeText(`![${alt}](${root}/images/${upload.id})`, selectionStart, selectionEnd, "end");
-  text.focus();
-  keepDraft(button.form);
+onAction("insert-image", (button) => insert(button.form, uploadOf(button)));
+
+onAction("mark-image", () => {
+  isForText = true;
+  first(document, "#images").click();
 });
 
-onAction("preview", async ({ form }) => {
-  const { data } = await request("POST", `${root}/preview`, {
-    body: { content: first(form, "[name=content]").value },
-  });
-  const place = first(form, "[data-preview]");
-  // The HTML is the service's own, sanitized as on the page.
-  place.innerHTML = data.html;
-  place.focus();
-});
+/** The files of a drop, or the images of a paste that is no text, such as a part of a document. */
+function filesOf({ clipboardData, dataTransfer }) {
+  if (dataTransfer) return [...dataTransfer.files];
+  if (clipboardData.types.includes("text/plain")) return [];
+  return [...clipboardData.files].filter((file) => file.type.startsWith("image/"));
+}
 
+/** Take the files of a paste or a drop, which go into the text if it is there that they arrive. */
+function takeFiles(target, event) {
+  const files = filesOf(event);
+  if (files.length === 0) return;
+  event.preventDefault();
+  addLater(first(document, "form.editor"), files, target.name === "content");
+}
+
+/** Show who may not edit the post that they may not, if they are known. */
+function showAuthor() {
+  const form = first(document, "form.editor");
+  const isOther = me !== null && (form.dataset.author ?? me.id) !== me.id;
+  first(document, "#not-author").hidden = !isOther;
+  form.hidden = isOther;
+}
+
+document.addEventListener("account", showAuthor);
 ready(() => {
+  showAuthor();
   uploads();
-  const input = first(document, "#images");
+  const form = first(document, "form.editor");
+  const input = first(form, "#images");
   input.addEventListener("change", () => {
-    const files = [...input.files];
+    addLater(form, [...input.files], isForText);
+    isForText = false;
     input.value = "";
-    chosen = chosen.then(() => addImages(input, files));
+  });
+  input.addEventListener("cancel", () => {
+    isForText = false;
   });
 });
 
+onEvent("paste", takeFiles);
+onEvent("drop", takeFiles);
+// A browser would show a file that is dropped beside the text instead of the page.
+onEvent("dragover", (_target, event) => {
+  if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+});
 onEvent("keydown", (target, event) => {
-  // Enter in the description of an image does not publish the post.
-  if (event.key === "Enter" && target.closest("[data-images] input")) event.preventDefault();
+  // A key that ends the input of a Japanese word, for example, is not meant for the page.
+  if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.isComposing) return;
+  // Enter in the title goes on to the text, and in the description of an image does nothing.
+  if (target.name === "title") target.form.elements.content.focus();
+  else if (!target.closest("[data-images] input")) return;
+  event.preventDefault();
 });
 addEventListener("beforeunload", (event) => hasUnsentImages() && event.preventDefault());

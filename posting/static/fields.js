@@ -1,6 +1,34 @@
-// The fields of a form: what they hold, and the errors beside them.
+// The fields of a form: what they hold, what is wrong with it, and what is said beside them.
 
-import { all, first } from "./dom.js";
+import { all, first, onEvent } from "./dom.js";
+import { linkTo } from "./offers.js";
+import { count, explainError } from "./words.js";
+
+const NEAR = 0.9; // of the longest text, from which on a counter is shown
+// Phones add a space after a name.
+const TRIMMED = ["name", "username"];
+
+/**
+ * @typedef {object} FieldError
+ * @property {string} code
+ * @property {string} [pointer] to the member of the body
+ * @property {HTMLInputElement} [control] if the page has found the error itself
+ * @property {string} [detail] the words of the service
+ * @property {number} [excess] the number of characters that are too many
+ * @property {number} [least] the smallest number of characters
+ * @property {string[]} [range] the smallest and the largest number
+ */
+
+const isOfImage = (control) => control.closest("[data-images]") !== null;
+
+/**
+ * Return the controls of a form that have a value, also those of its images.
+ * @param {HTMLFormElement} form
+ */
+const controlsOf = (form) =>
+  all(form, "input[name], textarea[name]").filter(
+    (control) => control.type !== "radio" || control.checked,
+  );
 
 /**
  * Return the body of the request that a form sends.
@@ -9,13 +37,50 @@ import { all, first } from "./dom.js";
 export function bodyOf(form) {
   /** @type {Record<string, string | null>} */
   const body = {};
-  for (const control of all(form, "input, textarea")) {
-    if (!control.name || control.closest("[data-images]")) continue;
-    if (control.type === "radio" && !control.checked) continue;
+  for (const control of controlsOf(form)) {
+    if (isOfImage(control)) continue;
     if (control.value !== "" || control.required) body[control.name] = control.value;
     else if (form.dataset.api === "PATCH") body[control.name] = null;
   }
   return body;
+}
+
+/**
+ * Return whether a form holds something else than it began with.
+ * @param {HTMLFormElement} form
+ */
+export const isChanged = (form) =>
+  controlsOf(form).some(
+    (control) =>
+      control.type !== "hidden" && !isOfImage(control) && control.value !== control.defaultValue,
+  );
+
+/** The number of characters as the API counts them. */
+const lengthOf = (text) => [...text].length;
+
+/** The number of characters that are too many in a control; it is negative if some are left. */
+const excessOf = ({ value, dataset }) => lengthOf(value) - dataset.max;
+
+/**
+ * Return what is wrong with the fields of a form, as the API would.
+ * @param {HTMLFormElement} form
+ * @returns {FieldError[]}
+ */
+export function errorsOf(form) {
+  const errors = [];
+  for (const control of controlsOf(form)) {
+    if (TRIMMED.includes(control.autocomplete)) control.value = control.value.trim();
+    const { value, minLength, min, max, validity } = control;
+    const excess = excessOf(control);
+    if (control.required && value.trim() === "") errors.push({ control, code: "required" });
+    else if (excess > 0) errors.push({ control, code: "too_long", excess });
+    else if (value && lengthOf(value) < minLength)
+      errors.push({ control, code: "too_short", least: minLength });
+    else if (validity.patternMismatch) errors.push({ control, code: "malformed" });
+    else if (control.type === "number" && !validity.valid)
+      errors.push({ control, code: "out_of_range", range: [min, max] });
+  }
+  return errors;
 }
 
 /**
@@ -24,36 +89,37 @@ export function bodyOf(form) {
  */
 export const noticeOf = (form) => first(form, ":scope > .problem");
 
+const placeOf = (control) =>
+  document.getElementById(`${control.id}-error`) ??
+  control.closest("[data-images] > li")?.querySelector(".problem");
+
 /**
  * Show each error beside the control that its pointer names, and the others above the button.
  * @param {HTMLFormElement} form
- * @param {import("./api.js").Problem} problem
+ * @param {{message?: string, errors: FieldError[]}} problem
  */
-export function showErrors(form, problem) {
+export function showErrors(form, { message = "", errors }) {
   const others = [];
-  for (const { pointer = "", detail } of problem.errors) {
+  for (const error of errors) {
     /** @type {any} */
-    const control = form.elements.namedItem(pointer.slice(1));
-    const place = control && document.getElementById(`${control.id}-error`);
-    if (!place) {
-      others.push(detail);
-      continue;
-    }
-    place.textContent = detail;
-    control.setAttribute("aria-invalid", "true");
+    const control = error.control ?? form.elements.namedItem(error.pointer?.slice(1) ?? "");
+    const place = control && placeOf(control);
+    const text = explainError(error, control?.name);
+    if (place) {
+      place.textContent = text;
+      place.classList.remove("counter");
+      control.setAttribute("aria-invalid", "true");
+    } else others.push(text);
   }
-  if (problem.errors.length === 0 || others.length > 0) {
-    noticeOf(form).textContent = others.join(" ") || problem.message;
+  if (errors.length === 0 || others.length > 0) {
+    noticeOf(form).textContent = others.join(" ") || message;
   }
   first(form, "[aria-invalid]")?.focus();
 }
 
 /** @param {HTMLFormElement} form */
 export function clearErrors(form) {
-  for (const place of all(form, ".problem, .error")) {
-    place.replaceChildren();
-    place.classList.remove("done");
-  }
+  for (const place of all(form, ".problem, .error")) place.replaceChildren();
   for (const control of all(form, "[aria-invalid]")) control.removeAttribute("aria-invalid");
 }
 
@@ -64,6 +130,20 @@ export function clearErrors(form) {
  * @param {string} url
  */
 export function addLink(form, text, url, target = "") {
-  const link = Object.assign(document.createElement("a"), { href: url, textContent: text, target });
-  noticeOf(form).append(" ", link);
+  noticeOf(form).append(" ", linkTo(text, url, target));
 }
+
+/** Say how many characters are left, near the limit of a control. */
+onEvent("input", (control) => {
+  const { max } = control.dataset;
+  const place = max && placeOf(control);
+  if (!place) return;
+  const excess = excessOf(control);
+  const isNear = -excess < max * (1 - NEAR);
+  if (excess > 0) place.textContent = explainError({ code: "too_long", excess });
+  else place.textContent = isNear ? `${count(Math.abs(excess), "character")} left.` : "";
+  place.classList.toggle("counter", excess <= 0);
+  if (excess <= 0) control.removeAttribute("aria-invalid");
+});
+
+onEvent("reset", clearErrors);

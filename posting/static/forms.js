@@ -1,18 +1,23 @@
-// Forms: `<form data-api>` is sent as one request to its action. What follows is said by `data-done`,
-// `data-next`, or the module that owns the form, by its `data-form`.
+// Forms: `<form data-api>` is sent as one request to its action. What follows is said by
+// `data-done`, or done by the module that owns the form, by its `data-form`.
 
 import { me, writer } from "./account.js";
-import { Problem, request, versionOf } from "./api.js";
-import { all, onEvent } from "./dom.js";
+import { request, versionOf } from "./api.js";
+import { showBusy } from "./busy.js";
+import { all, first, onEvent } from "./dom.js";
 import { forgetDraft, keepDraft, keyOf, restoreDraft } from "./drafts.js";
-import { addLink, bodyOf, clearErrors, noticeOf, showErrors } from "./fields.js";
-import { goTo, ready, root } from "./page.js";
+import { addLink, bodyOf, clearErrors, errorsOf, noticeOf, showErrors } from "./fields.js";
+import { ready, root } from "./page.js";
+import { problemOf } from "./problem.js";
+import { say } from "./status.js";
 
 /**
  * @typedef {object} Handler
- * @property {(form: HTMLFormElement, data: any, etag: string | null) => unknown} sent Return false
- *   to go on as for other forms.
- * @property {() => Promise<unknown>} [prepare] What must be done before the form is sent.
+ * @property {(form: HTMLFormElement, data: any, etag: string | null) => unknown} [sent]
+ * @property {(form: HTMLFormElement) => unknown} [prepare] What must be done first. With false, the
+ *   form is not sent.
+ * @property {(body: Record<string, string | null>) => object} [toBody] What is sent, if it is not
+ *   what the controls hold.
  * @property {() => boolean} [hasFiles] Whether it holds files, which no draft can keep.
  * @property {boolean} [isFilled] Whether the module makes the form usable when it has filled it.
  */
@@ -29,68 +34,81 @@ export function onForm(name, handler) {
   handlers[name] = handler;
 }
 
-const fill = (template, values) =>
-  template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
-
 /** @param {HTMLFormElement} form */
 async function send(form) {
-  const { api, version } = form.dataset;
+  const { api, version, done, draft } = form.dataset;
+  // By its id, since somebody else may have signed in in another tab.
+  let url = form.action.replace(/\/users\/me$/, `/users/${writer}`);
   const handler = handlers[form.dataset.form];
-  let url = fill(decodeURI(form.action), { me: writer });
-  const body = bodyOf(form);
+  const values = bodyOf(form);
+  const body = handler?.toBody?.(values) ?? values;
   /** @type {Record<string, string>} */
   const headers = {};
   if (api === "POST" && me) headers["Idempotency-Key"] = keyOf(form, body);
   if (version) headers["If-Match"] = `"${version}"`;
-  if (api === "DELETE") url += `?${new URLSearchParams(body)}`;
+  if (api === "DELETE") url += `?${new URLSearchParams(values)}`;
   const { data, etag } = await request(api, url, {
     body: api === "DELETE" ? undefined : body,
     headers,
+    task: draft ? "write" : undefined,
   });
   forgetDraft(form);
-  if (handler && (await handler.sent(form, data, etag)) !== false) return;
-  if (form.dataset.done) return showDone(form);
-  goTo(form.dataset.next ? fill(form.dataset.next, data) : location.href);
-}
-
-/** @param {HTMLFormElement} form */
-export function showDone(form) {
-  const place = noticeOf(form);
-  place.textContent = form.dataset.done;
-  place.classList.add("done");
+  await handler?.sent?.(form, data, etag);
+  if (done) say(done);
 }
 
 /** @param {HTMLFormElement} form */
 async function submit(form) {
   const handler = handlers[form.dataset.form];
-  if (form.dataset.confirm && !confirm(form.dataset.confirm)) return;
-  form.classList.add("busy");
   clearErrors(form);
-  // What is typed while the text is being sent would be lost.
-  const controls = all(form, "input, textarea").filter((control) => !control.readOnly);
-  for (const control of controls) control.readOnly = true;
+  const errors = errorsOf(form);
+  if (errors.length > 0) return showErrors(form, { errors });
+  const finish = showSending(form);
   try {
-    await handler?.prepare?.();
+    if ((await handler?.prepare?.(form)) === false) return;
     await send(form);
   } catch (error) {
-    const problem = error instanceof Problem ? error : new Problem(0);
+    const problem = problemOf(error);
     showErrors(form, problem);
     if (problem.status === 401 && form.dataset.form !== "sign-in")
       offerToSignIn(form, handler?.hasFiles?.());
     if (problem.status === 412) await offerToReplace(form);
   } finally {
-    form.classList.remove("busy");
-    for (const control of controls) control.readOnly = false;
+    finish();
   }
 }
 
+/** Show that a form is being sent. Return the function that ends this. */
+function showSending(form) {
+  // What is typed while the text is being sent would be lost.
+  const controls = all(form, "input, textarea").filter((control) => !control.readOnly);
+  for (const control of controls) control.readOnly = true;
+  const finish = showBusy(form, first(form, "button:not([type=button])"));
+  return () => {
+    for (const control of controls) control.readOnly = false;
+    finish();
+  };
+}
+
+/** @type {Set<HTMLFormElement>} forms that say that the reader is signed out */
+const waiting = new Set();
+
 function offerToSignIn(form, hasFiles) {
   keepDraft(form);
-  const here = encodeURIComponent(location.pathname + location.search);
+  waiting.add(form);
+  const comment = form.closest("li[id]");
+  const here = location.pathname + location.search + (comment ? `#${comment.id}` : "");
+  const url = `${root}/signin?next=${encodeURIComponent(here)}`;
   // This page can wait for another tab.
   if (hasFiles) addLink(form, "Sign in in a new tab, and try again.", `${root}/signin`, "_blank");
-  else addLink(form, "Sign in; what you wrote is kept.", `${root}/signin?next=${here}`);
+  else addLink(form, form.dataset.draft ? "Sign in; your text is kept." : "Sign in again.", url);
 }
+
+document.addEventListener("account", () => {
+  if (!me) return;
+  for (const form of waiting) clearErrors(form);
+  waiting.clear();
+});
 
 /** After a conflict, let the next attempt replace what is there now. */
 async function offerToReplace(form) {
@@ -111,9 +129,13 @@ onEvent("submit", (form, event) => {
   if (!form.classList.contains("busy")) submit(form);
 });
 
+onEvent("keydown", ({ form }, event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form?.requestSubmit();
+});
+
 ready(() => {
   for (const form of document.forms) {
-    if (handlers[form.dataset.form]?.isFilled) continue;
+    if (!form.dataset.api || handlers[form.dataset.form]?.isFilled) continue;
     form.inert = false;
     restoreDraft(form);
   }

@@ -1,29 +1,18 @@
-// The script of every page. Reading works without it; all writing goes through the JSON API.
-//
-// Data attributes that templates and script share:
-//
-// data-action        what a button does: a name that a module gives to `onAction`
-// data-form          what follows when a form was sent: a name that a module gives to `onForm`
-// data-api, data-url the method and the URL of the request of a button; a form has its action
-// data-confirm       a question before the request
-// data-next          where to go after it; {id} is a field of the response
-// data-done          what to say after it
-// data-version       the version that an edit begins with
-// data-current       the page that shows what an edit would replace
-// data-author        the id of the author of a part
-// data-my-name, data-my-username
-//                    places for the names of the reader
-// data-keep-next     a link that keeps the query
-// data-images, data-image, data-name, data-max-images, data-max-bytes, data-preview
-//                    of the editor
-// data-sessions, data-tokens, data-agent, data-scope, data-secret
-//                    of the settings
+// The script of every page. Reading works without it; all writing goes through the JSON API. The
+// data attributes that it shares with the templates are listed in templates/pages/base.html.
 
-import "./account.js";
+import { me } from "./account.js";
 import { ready } from "./page.js";
+import { sayWhatIsLeft } from "./status.js";
 import { showTimes } from "./times.js";
 
-ready(() => showTimes(document));
+ready(() => {
+  showTimes(document);
+  sayWhatIsLeft();
+});
+
+// Only members have notifications, so visitors do not load what counts them.
+document.addEventListener("account", () => me && import("./unread.js").catch(() => {}));
 
 // A page that comes back from the browser's memory may show what has changed since.
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());

@@ -1,15 +1,15 @@
-// Where the service is, and how this page ends.
+// Where the service is, and how this page begins and ends.
 
 /** The path of the service without a slash at its end: this module is at `/static/{digest}/`. */
 export const root = new URL("../..", import.meta.url).pathname.replace(/\/$/, "");
 
 /**
- * Call a function when all of the page is there.
+ * Call a function when all of the page is there, and all modules have run.
  * @param {() => void} start
  */
 export function ready(start) {
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-  else start();
+  else queueMicrotask(start);
 }
 
 /**
@@ -22,15 +22,4 @@ export function goTo(url) {
     return location.assign(target);
   history.replaceState(null, "", target);
   location.reload();
-}
-
-/** Return where to go after sign-in: the `next` of the query if it is a path of this service. */
-export function nextUrl() {
-  const front = `${location.origin}${root}/`;
-  try {
-    const next = new URL(new URLSearchParams(location.search).get("next") ?? "", front);
-    return next.href.startsWith(front) ? next.href : front;
-  } catch {
-    return front;
-  }
 }

@@ -1,28 +1,39 @@
-// Settings: the profile, sessions and tokens of a member.
+// The settings of a member: profile, password, sessions and tokens. Invitations and recovery codes
+// have modules of their own.
 
-import { leave, me, setMe } from "./account.js";
-import { onAction, sendRequest } from "./actions.js";
+import { me, setMe } from "./account.js";
+import { onAction } from "./actions.js";
 import { request } from "./api.js";
-import { copyOf, first } from "./dom.js";
+import { sendRequest } from "./buttons.js";
+import { first } from "./dom.js";
 import { restoreDraft } from "./drafts.js";
-import { noticeOf } from "./fields.js";
-import { onForm, showDone } from "./forms.js";
+import { bodyOf, noticeOf } from "./fields.js";
+import { onForm } from "./forms.js";
+import { showInvitations } from "./invitations.js";
+import { forget, mayDeleteTexts } from "./leaving.js";
 import "./main.js";
-import { ready, root } from "./page.js";
+import { goTo, ready, root } from "./page.js";
+import "./passwords.js";
+import { Problem } from "./problem.js";
 import { programOf } from "./programs.js";
-import { showTimes } from "./times.js";
+import { showCodesLeft } from "./recovery.js";
+import { listOf, showRows } from "./rows.js";
+import { showSecret } from "./secrets.js";
+
+const SCOPES = { read: "May read", write: "May read and write", feed: "For a feed reader" };
+const SECRET = "Your new token. Copy it now: it is not shown again.";
+const ADDRESS = "The address of your feed. Give it to your feed reader now: it is not shown again.";
 
 onForm("profile", {
   isFilled: true,
-  sent(_form, data) {
+  sent(form, data) {
     setMe(data);
-    return false;
+    fillProfile(form, data);
   },
 });
 
 onForm("password", {
   async sent(form) {
-    showDone(form);
     form.reset();
     await showLists();
   },
@@ -31,12 +42,26 @@ onForm("password", {
 onForm("token", {
   async sent(form, data) {
     form.reset();
-    showSecret(form, data.token);
+    const address = `${location.origin}${root}/feeds/${data.token}/feed.atom`;
+    if (data.scope === "feed") showSecret(form, ADDRESS, address);
+    else showSecret(form, SECRET, data.token);
     await showTokens();
   },
 });
 
-onForm("delete-account", { sent: leave });
+onForm("delete-account", {
+  prepare(form) {
+    const control = first(form, "#delete-username");
+    const isOwn = control.value.trim().toLowerCase() === me?.username.toLowerCase();
+    if (!isOwn) throw new Problem(0, "", [{ control, code: "not_own_name" }]);
+    return mayDeleteTexts("Delete your account and");
+  },
+  sent(form) {
+    const { content } = bodyOf(form);
+    forget();
+    goTo(`${root}/account-deleted?content=${content}`);
+  },
+});
 
 onAction("end-session", async (button) => {
   if (!(await sendRequest(button))) return;
@@ -50,16 +75,19 @@ onAction("delete-token", async (button) => {
   listOf("tokens").focus();
 });
 
-/** @param {"sessions" | "tokens"} name */
-const listOf = (name) => first(document, `[data-${name}]`);
-
 async function showProfile(form) {
   const { data } = await request("GET", `${root}/users/me`);
   setMe(data);
-  for (const name of ["username", "display_name", "bio"])
-    form.elements[name].value = data[name] ?? "";
+  fillProfile(form, data);
   form.inert = false;
   restoreDraft(form);
+}
+
+/** Fill the form with the profile, which it has again when a text in it is discarded. */
+function fillProfile(form, profile) {
+  for (const name of ["username", "display_name", "bio"])
+    form.elements[name].defaultValue = profile[name] ?? "";
+  form.reset();
 }
 
 async function showLists() {
@@ -89,8 +117,7 @@ async function showTokens() {
     const name = first(row, "[data-name]");
     name.textContent = token.name;
     name.id = `token-${token.id}`;
-    first(row, "[data-scope]").textContent =
-      token.scope === "write" ? "may read and write" : "may read";
+    first(row, "[data-scope]").textContent = SCOPES[token.scope];
     first(row, "time").dateTime = token.expires_at;
     const button = first(row, "button");
     button.dataset.url = `${root}/tokens/${token.id}`;
@@ -98,31 +125,12 @@ async function showTokens() {
   });
 }
 
-/** Show a list, with a row for each item that is a copy of a template. */
-function showRows(name, template, items, fillRow) {
-  const list = listOf(name);
-  const rows = items.map((item) => {
-    const row = copyOf(template);
-    fillRow(row, item);
-    return row;
-  });
-  list.replaceChildren(...rows);
-  showTimes(list);
-}
-
-/** Show the secret of a new token, once. */
-function showSecret(form, secret) {
-  const field = first(form, "[data-secret]");
-  const control = first(field, "input");
-  field.hidden = false;
-  control.value = secret;
-  control.select();
-}
-
 ready(() => {
   const form = first(document, "form[data-form=profile]");
   if (!me) return;
   showProfile(form)
+    .then(showCodesLeft)
+    .then(showInvitations)
     .then(showLists)
     .catch((problem) => {
       noticeOf(form).textContent ||= problem.message;

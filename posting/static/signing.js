@@ -1,35 +1,34 @@
 // Signing up and signing in.
 
-import { setMe } from "./account.js";
-import { Problem, request } from "./api.js";
-import { all } from "./dom.js";
+import { me } from "./account.js";
+import { request } from "./api.js";
+import { first } from "./dom.js";
+import { goOn, signIn } from "./entering.js";
 import { bodyOf } from "./fields.js";
 import { onForm } from "./forms.js";
+import "./links.js";
 import "./main.js";
-import { goTo, nextUrl, ready, root } from "./page.js";
+import { ready, root } from "./page.js";
+import "./passwords.js";
 
 onForm("sign-up", {
-  async sent(form) {
-    const { username, password } = bodyOf(form);
-    try {
-      const { data } = await request("POST", `${root}/signin`, { body: { username, password } });
-      if (setMe(data)) return goTo(nextUrl());
-    } catch {
-      // The account exists: only sign in again.
-    }
-    goTo(`${root}/signin${location.search}`);
+  sent(form, { state, username }) {
+    if (state === "pending") return sayPending(form);
+    return signIn(username, bodyOf(form).password);
   },
 });
 
-onForm("sign-in", {
-  sent(_form, data) {
-    if (setMe(data)) return goTo(nextUrl());
-    const detail =
-      "You are signed in, but your browser stores nothing for this site. Allow it, and try again.";
-    throw new Problem(0, { detail });
-  },
-});
+onForm("sign-in", { sent: (_form, data) => goOn(data) });
+
+/** Say that the account waits for approval, in place of the form. */
+function sayPending(form) {
+  const notice = first(document, "#pending");
+  form.remove();
+  notice.hidden = false;
+  notice.focus();
+}
 
 ready(() => {
-  for (const link of all(document, "[data-keep-next]")) link.search = location.search;
+  // A session may have ended since; the response says so, and the form is shown.
+  if (me) request("GET", `${root}/users/me`).catch(() => {});
 });

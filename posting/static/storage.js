@@ -32,11 +32,14 @@ export function store(name, value) {
 }
 
 /**
- * Remove all values whose names begin alike.
+ * Return the names of all values that begin with `start`.
  * @param {string} start
  */
-export function removeAll(start) {
-  for (const name of Object.keys(localStorage)) {
-    if (name.startsWith(PREFIX + start)) localStorage.removeItem(name);
+export function namesOf(start) {
+  try {
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX + start));
+    return names.map((name) => name.slice(PREFIX.length));
+  } catch {
+    return [];
   }
 }

@@ -24,6 +24,13 @@ export function inUnits(seconds) {
 }
 
 /**
+ * Return the day of a time.
+ * @param {string} time
+ */
+export const dateOf = (time) =>
+  new Intl.DateTimeFormat(undefined, { dateStyle: "medium" }).format(new Date(time));
+
+/**
  * Show the times in a part of the page.
  * @param {ParentNode} part
  */

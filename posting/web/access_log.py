@@ -47,7 +47,7 @@ def start_timer() -> None:
 def record(response: Response) -> Response:
     """Log and count the request, after any other hook."""
     config = current_app.config
-    if config["LOG_REQUESTS"] == "on" or config["METRICS"] == "on":
+    if config["LOG_REQUESTS"] or config["METRICS"]:
         status, seconds = response.status_code, perf_counter() - g.started
         completed = RequestRecord(request.method, route(), status, seconds, g.request_id, g.user_id)
         emit(config, completed)
@@ -57,7 +57,7 @@ def record(response: Response) -> Response:
 def emit(config: Mapping[str, Any], completed: RequestRecord) -> None:
     """Log and count a request, as the settings say."""
     method = completed.method if completed.method in METHODS else "other"
-    if config["LOG_REQUESTS"] == "on" and _logger.isEnabledFor(logging.INFO):
+    if config["LOG_REQUESTS"] and _logger.isEnabledFor(logging.INFO):
         fields: dict[str, Any] = {
             "method": method,
             "route": completed.route,
@@ -71,7 +71,7 @@ def emit(config: Mapping[str, Any], completed: RequestRecord) -> None:
         entry = logging.LogRecord(_logger.name, logging.INFO, __file__, 0, line, None, None)
         entry.fields, entry.request_id = fields, completed.request_id
         _logger.handle(entry)
-    if config["METRICS"] == "on":
+    if config["METRICS"]:
         _requests.labels(method, completed.route, str(completed.status)).inc()
         _seconds.labels(method, completed.route).observe(completed.seconds)
 

@@ -1,7 +1,10 @@
 """Cross-origin protection (CSRF).
 
-Browsers say where a request comes from, in Sec-Fetch-Site or at least in Origin; other clients need
-no protection. The rules are those of `http.CrossOriginProtection` in Go 1.25.
+Browsers say where a request comes from, in Sec-Fetch-Site or at least in Origin. Other clients need
+no protection. The rules are the same as in `http.CrossOriginProtection` of Go 1.25.
+
+A request with a token needs no protection where the token counts and not the cookie: no browser
+adds a token by itself.
 """
 
 from urllib.parse import urlsplit
@@ -9,7 +12,9 @@ from urllib.parse import urlsplit
 from flask import current_app, request
 from werkzeug.exceptions import Forbidden
 
-from posting.web.endpoint import SAFE_METHODS
+from posting.config import everyone_may_read
+from posting.web.endpoint import SAFE_METHODS, current_endpoint
+from posting.web.headers import has_bearer_token
 from posting.web.middleware.proxy import request_host
 from posting.web.problems import Coded
 
@@ -33,7 +38,16 @@ def refuse_cross_site_writes() -> None:
             return
     if not site and (not origin or _host(origin) == request_host()):
         return
+    if everyone_may_read(current_app.config) and _is_by_token():
+        return
     raise CrossSiteWrite
+
+
+def _is_by_token() -> bool:
+    """Return whether the request has a token, and the endpoint ignores its cookie for that."""
+    endpoint = current_endpoint()
+    takes_token = endpoint is not None and {"token": []} in endpoint.access.security
+    return takes_token and has_bearer_token(request.environ)
 
 
 def _host(origin: str) -> str | None:

@@ -12,19 +12,20 @@ The checks of a request and the OpenAPI document are made from the same `Endpoin
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
 from functools import cached_property
 from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import flask
-from flask import Response, current_app, request
+from flask import Request, Response, current_app, request
 from marshmallow import EXCLUDE, Schema, ValidationError
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map
 
+from posting.config import everyone_may_read
 from posting.db.access import database_access
 from posting.db.transactions import commit, is_in_transaction, rollback
 from posting.db.types import ID_LENGTH, ID_PATTERN
@@ -60,22 +61,30 @@ _is_id = re.compile(ID_PATTERN.removesuffix("$") + r"\Z").match
 class IdConverter(BaseConverter):
     """A path segment that should be an id; a malformed id gets 422, as other input does.
 
-    `<nanoid("me"):id>` leaves the segment `me` to another route.
+    `<nanoid("me"):id>` leaves the segment `me` to another route. Files such as `feed.json` are left
+    to other routes, too.
     """
 
     def __init__(self, url_map: Map, exclude: str = "") -> None:
         super().__init__(url_map)
-        self.regex = rf"(?!{exclude}$)[^/]+"
+        self.regex = rf"(?!{exclude}$|[a-z]+\.(?:atom|json)$)[^/]+"
 
 
 @dataclass(frozen=True)
 class Access:
-    """A rule on who may send a request: `check` raises an error if this client may not."""
+    """A rule on who may send a request: `check` raises an error if this client may not.
+
+    If only members may read, the rule `for_members` replaces a rule that has one. All clients that
+    such a rule admits get the same response, which the response cache may send to them: its
+    `find_reader` returns the id of the user of a request, or None.
+    """
 
     check: Callable[[], None]
     security: Sequence[Mapping[str, Any]]  # as OpenAPI has it
     errors: Sequence[type[HTTPException]] = ()
     write_errors: Sequence[type[HTTPException]] = ()  # where the method is not safe
+    for_members: "Access | None" = None
+    find_reader: Callable[[Request], str | None] | None = None
 
     @property
     def allows_anonymous(self) -> bool:
@@ -83,17 +92,18 @@ class Access:
         return not self.security or {} in self.security
 
 
-PUBLIC = Access(lambda: None, security=[])
+PUBLIC = Access(lambda: None, security=[])  # also if only members may read
 
 
 class Cache(Enum):
     """The `Cache-Control` of successful reads, unless the view sets another."""
 
     PRIVATE = "private, no-store"
-    SHARED = "public, max-age=0, must-revalidate"  # the response is the same for everyone
+    CLIENT = "private, no-cache"  # a client may keep its own copy, and asks whether it is current
+    SHARED = "public, max-age=0, must-revalidate"  # the response is the same for all who may read
 
 
-SHARED = Cache.SHARED
+CLIENT, SHARED = Cache.CLIENT, Cache.SHARED
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +160,18 @@ class Endpoint:
             raise TypeError(f"{self.name} is idempotent, but keys belong to users")
         if self.cache is SHARED and self.method != "GET":
             raise TypeError(f"{self.name} has a shared cache, but no {self.method} is cached")
-        if self.cache is SHARED and not self.access.allows_anonymous:
+        if self.cache is SHARED and not (self.access.allows_anonymous or self.access.find_reader):
             raise TypeError(f"{self.name} has a shared cache, but is for one user")
+
+    def with_settings(self, config: Mapping[str, Any]) -> "Endpoint":
+        """Return the endpoint with the access rule that these settings require."""
+        rule = self.access.for_members
+        return self if rule is None or everyone_may_read(config) else replace(self, access=rule)
+
+    @cached_property
+    def cache_control(self) -> str:
+        """The `Cache-Control` of successful reads: what only members may read is private."""
+        return (self.cache if self.access.allows_anonymous else Cache.PRIVATE).value
 
     @property
     def writes(self) -> bool:
@@ -328,6 +348,10 @@ class Blueprint(flask.Blueprint):
         return self._register("POST", rule, declarations)
 
     @_takes_declarations(Endpoint)
+    def put(self, rule: str, **declarations: Any) -> Any:  # type: ignore[override]
+        return self._register("PUT", rule, declarations)
+
+    @_takes_declarations(Endpoint)
     def patch(self, rule: str, **declarations: Any) -> Any:  # type: ignore[override]
         return self._register("PATCH", rule, declarations)
 
@@ -352,10 +376,18 @@ class Blueprint(flask.Blueprint):
         rule: str,
         endpoint: str | None = None,
         view_func: Any = None,
-        *args: Any,
+        provide_automatic_options: bool | None = None,
         **options: Any,
     ) -> None:
-        """Refuse a view that another method of Flask registers, such as `route`."""
+        """Refuse a view that another method of Flask registers, such as `route`.
+
+        Each app gets the endpoint with the access rule that its settings require.
+        """
         if not isinstance(view_func, Endpoint):
             raise TypeError(f"{rule} is registered without an access rule")
-        super().add_url_rule(rule, endpoint, view_func, *args, **options)
+        options["provide_automatic_options"] = provide_automatic_options
+        self.record(
+            lambda state: state.add_url_rule(
+                rule, endpoint, view_func.with_settings(state.app.config), **options
+            )
+        )

@@ -14,7 +14,7 @@ from posting.db import transactions
 from posting.plurals import count
 from posting.web import audit
 from posting.web.database_errors import to_http_error
-from posting.web.fields import ErrorCode
+from posting.web.fields import ExtensibleString
 from posting.web.messages import Message
 from posting.web.problems import Coded
 
@@ -31,7 +31,7 @@ PLAIN_STATUSES = (
 )
 MORE = Message("more", "{} not listed.")
 
-# Details for clients of an API, where werkzeug's defaults address users of a browser.
+# Details for clients of an API. Werkzeug's defaults address people with a browser.
 DETAILS = {
     404: "There is nothing at this path.",
     405: "This path does not support this method; the Allow header lists those it supports.",
@@ -41,7 +41,7 @@ DETAILS = {
 
 
 def title(status: int) -> str:
-    """Return a status's phrase in RFC 9110, of which Python 3.11 and 3.12 have four former ones."""
+    """Return the phrase of a status in RFC 9110. In Python 3.11 and 3.12, four are older."""
     renamed = {
         413: "Content Too Large",
         414: "URI Too Long",
@@ -52,7 +52,7 @@ def title(status: int) -> str:
 
 
 def plain_code(status: int) -> str:
-    """Return the code of errors with a status whose class has no code of its own."""
+    """Return the code of an error whose class has no code: the phrase of its status."""
     return title(status).lower().replace(" ", "_")
 
 
@@ -72,7 +72,7 @@ class ProblemError(Schema):
     class Meta:
         unknown = EXCLUDE  # later versions may add members
 
-    code = ErrorCode(input_codes, "blank")
+    code = ExtensibleString(input_codes, "blank")
     detail = fields.String(required=True, metadata={"examples": ["Must not be blank."]})
     pointer = fields.String(
         metadata={"description": "JSON Pointer into the body (RFC 6901)", "examples": ["/title"]}
@@ -92,14 +92,15 @@ class Problem(Schema):
     type = fields.String(required=True, metadata={"examples": ["about:blank"]})
     title = fields.String(required=True, metadata={"examples": ["Unprocessable Content"]})
     status = fields.Integer(required=True, metadata={"examples": [422]})
-    code = ErrorCode(problem_codes, "invalid_input")
+    code = ExtensibleString(problem_codes, "invalid_input")
     detail = fields.String(required=True, metadata={"examples": ["The input is not valid."]})
     request_id = fields.String(
         required=True,
         metadata={"description": "The request's id in the log", "examples": ["8kQ0nTz3HsbXa1"]},
     )
     errors = fields.List(
-        fields.Nested(ProblemError), metadata={"description": "With 422: all errors in the input"}
+        fields.Nested(ProblemError),
+        metadata={"description": "All errors in the input, if they are known"},
     )
 
 
@@ -148,7 +149,7 @@ def body_errors(messages: Any, path: tuple[str, ...] = ()) -> Iterable[dict[str,
 
 
 def parameter_errors(messages: Mapping[str, Any]) -> Iterable[dict[str, str]]:
-    """Turn messages of schemas into errors of query parameters."""
+    """Turn marshmallow's messages into errors of query parameters."""
     for name, texts in messages.items():
         yield from (input_error(message, parameter=name) for message in texts)
 
@@ -167,7 +168,9 @@ def problem_details(error: HTTPException, status: int, request_id: str) -> dict[
         "detail": detail,
         "request_id": request_id,
     }
-    return problem | {"errors": error.errors} if isinstance(error, InvalidInput) else problem
+    return (
+        problem | {"errors": error.errors} if isinstance(error, Coded) and error.errors else problem
+    )
 
 
 def respond(error: HTTPException) -> Response:

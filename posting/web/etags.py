@@ -1,9 +1,9 @@
 """Conditional requests (RFC 9110, section 13): ETag, If-None-Match and If-Match.
 
-The ETag of a post or comment is its version, which `If-Match` compares, and a digest of the
-response, which changes with the rest of it, such as the author's name. The ETag of an image is its
-ID, and Flask gives static files theirs. Every other ETag is a digest of the response. For users and
-the metadata of images, `If-Match` compares the whole digest: they contain nothing of other rows.
+The ETag of a post or comment has two parts: its version, which `If-Match` compares, and a digest of
+the response, which also changes with the name of the author. The ETag of an image is its ID. Flask
+makes the ETags of static files. Every other ETag is a digest of the response. `If-Match` compares
+the digest of a user or of the metadata of an image, because these contain nothing of other rows.
 """
 
 import hashlib
@@ -28,9 +28,10 @@ class ChangedSince(Coded, PreconditionFailed):
     description = "It has been changed since; read it again."
 
 
-def immutable_headers(etag: str) -> dict[str, str]:
+def immutable_headers(etag: str, *, is_public: bool) -> dict[str, str]:
     """Return the headers of a response that never changes."""
-    return {"ETag": f'"{etag}"', "Cache-Control": IMMUTABLE}
+    cache = IMMUTABLE if is_public else IMMUTABLE.replace("public", "private")
+    return {"ETag": f'"{etag}"', "Cache-Control": cache}
 
 
 def etag_header(version: int) -> dict[str, str]:

@@ -14,6 +14,7 @@ from posting.db.types import ID_PATTERN
 from posting.web.messages import MALFORMED_ID, REQUIRED, Message
 
 EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
+EXAMPLE_TOKEN = "posting_3cqSJzQ3uvEdY5oAjSkK_Jri0qmfyaLOFT6n3zC6zxs"  # noqa: S105 - of no one
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
 BLANK = Message("blank", "Must not be blank.")
 HAS_LINE_BREAK = Message("line_break", "Must not contain line breaks.")
@@ -22,9 +23,9 @@ HAS_SURROGATES = Message("unsupported_character", "Must not contain lone surroga
 NOT_A_FILE = Message("wrong_type", "Must be a file.")
 NOT_A_TIMESTAMP = Message("malformed", f"Must be a timestamp such as {EXAMPLE_TIME}.")
 OTHER_WORDS = Message("not_a_choice", "Must be some of {}, separated by commas.")
-# These match the same in Python and in JSON Schema (ECMA-262), whose \s differ in \x1c-\x1f, \x85
-# and U+FEFF. U+2028 and U+2029 are not written, not even as escapes: client generators write such
-# characters out, and these two end a line of JavaScript.
+# These match the same texts in Python and in JSON Schema (ECMA-262), where \s differs in \x1c-\x1f,
+# \x85 and U+FEFF. U+2028 and U+2029 are missing even as escapes: generators of clients write them
+# out, and in JavaScript they end a line.
 _VISIBLE = r"[^\x00\s\x1c-\x1f\x85\u180e\u200b-\u200f\u2060-\u2064\ufeff]"
 _IN_LINE = (
     r"(?:[^\x00\s\x1c-\x1e\x85]"
@@ -46,9 +47,9 @@ def described(example: Any, text: str | None = None) -> dict[str, Any]:
 
 
 def extensible(values: Iterable[str], example: str, text: str = "") -> dict[str, Any]:
-    """Return the documentation of a field of responses that may have further values one day.
+    """Return the documentation of a field of responses to which later versions may add values.
 
-    Programs that are generated from an `enum` would refuse a response with another value.
+    Clients that are generated from an `enum` would refuse a response with a new value.
     """
     listed = [*values]
     known = f"One of {', '.join(f'`{value}`' for value in listed)}. Later versions may add others."
@@ -97,7 +98,7 @@ class Parameter(InputField, fields.String):
 
 
 class Words(Parameter):
-    """Some of several words, separated by commas."""
+    """One or more of the given words, separated by commas."""
 
     def __init__(self, *words: str, **kwargs: Any) -> None:
         self.words = words
@@ -158,8 +159,27 @@ class File(InputField, fields.Raw):
         return value
 
 
+class Integer(InputField, fields.Integer):
+    """A whole number in a JSON body. In JSON Schema, 1.0 is one too."""
+
+    default_error_messages = {  # noqa: RUF012 - as marshmallow types it
+        "invalid": Message("wrong_type", "Not a valid integer."),
+        "too_large": Message("out_of_range", "Number too large."),
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strict=True, **kwargs)
+
+    def _validated(self, value: Any) -> int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.make_error("invalid", input=value)
+        return int(super()._validated(value))
+
+
 class Digits(InputField, fields.Integer):
-    """A whole number in ASCII digits; Python's `int` accepts 1_0 and digits of other scripts."""
+    """A whole number in ASCII digits. Python's `int` also takes 1_0 and digits of other scripts."""
 
     default_error_messages = {"invalid": Message("wrong_type", "Not a valid integer.")}  # noqa: RUF012 - as marshmallow types it
 
@@ -186,8 +206,8 @@ class Timestamp(fields.AwareDateTime):
         super().__init__(metadata=described(EXAMPLE_TIME, text), **kwargs)
 
 
-class ErrorCode(fields.String):
-    """A code of errors. `known` returns all codes, once all features are imported."""
+class ExtensibleString(fields.String):
+    """A word of responses. `known` returns all words, once all features are imported."""
 
     def __init__(self, known: Callable[[], Iterable[str]], example: str) -> None:
         super().__init__(required=True)

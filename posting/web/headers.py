@@ -2,6 +2,8 @@
 
 import re
 import secrets
+from collections.abc import Mapping
+from typing import Any
 
 from flask import Flask, Response, current_app, g, request
 
@@ -31,6 +33,12 @@ def request_id_for(sent: str) -> str:
     return sent if _is_request_id(sent) else secrets.token_urlsafe(10)
 
 
+def has_bearer_token(environ: Mapping[str, Any]) -> bool:
+    """Return whether a request has a bearer token, valid or not."""
+    scheme: str = environ.get("HTTP_AUTHORIZATION", "").partition(" ")[0]
+    return scheme.lower() == "bearer"
+
+
 def assign_request_id() -> None:
     g.request_id = request_id_for(request.environ.get("HTTP_X_REQUEST_ID", ""))
 
@@ -45,13 +53,13 @@ def add_headers(response: Response) -> Response:
             headers.add(name, value)
     headers.add(REQUEST_ID, g.request_id)
     if "cache-control" not in present:
-        headers.add("Cache-Control", _cache(response).value)
+        headers.add("Cache-Control", _cache_control(response))
     return response
 
 
-def _cache(response: Response) -> Cache:
+def _cache_control(response: Response) -> str:
     """Return what the endpoint declares for successful reads. Other responses are private."""
     endpoint = current_endpoint()
     if endpoint and request.method in etags.READS and response.status_code in {200, 304}:
-        return endpoint.cache
-    return Cache.PRIVATE
+        return endpoint.cache_control
+    return Cache.PRIVATE.value

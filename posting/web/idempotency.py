@@ -1,7 +1,7 @@
 """Requests that a client may repeat without repeating their effect.
 
-After draft-ietf-httpapi-idempotency-key-header-07. The response is stored under the client's key,
-in the transaction that creates something.
+This follows draft-ietf-httpapi-idempotency-key-header-07. The response is stored under the client's
+key, in the transaction that creates something.
 """
 
 import hashlib
@@ -107,8 +107,8 @@ def respond_once(
 ) -> Response:
     """Return the response stored under the request's key. If there is none, return that of `call`.
 
-    Raise RuntimeError if `call` does not commit by the `Once` that it gets, 422 if the key was used
-    for a different request, and 409 if that request is still under way.
+    Raise RuntimeError if `call` does not commit by the `Once` that it gets. Raise 422 if the key
+    was used for a different request, and 409 if the request that uses it is still under way.
     """
     sent = None
     if (key := request.headers.get(NAME)) is not None:
@@ -122,7 +122,7 @@ def respond_once(
         response = call(once)
     except (sa.exc.IntegrityError, HTTPException):
         if sent:
-            # A faster request with the same key may have created what this one was refused for.
+            # A faster request with this key may have created what caused the error.
             rollback()
             if replay := _replay(sent, status):
                 return replay

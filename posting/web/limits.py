@@ -1,7 +1,7 @@
 """Rate limits, counted in the service's own database.
 
-A window begins with its first hit and is one row, which one statement increments. So the counts are
-exact, however many workers and machines there are. Headers as in
+A window begins with its first hit. It is one row, which one statement increments, so the counts are
+exact, however many workers and machines there are. The headers follow
 draft-ietf-httpapi-ratelimit-headers-10.
 """
 
@@ -30,7 +30,7 @@ from posting.web.middleware.proxy import client_ip
 
 
 class RateWindow(Base):
-    """The hits of one subject within one window of a limit; the key is a hash of both."""
+    """The hits of a subject within a window of a limit. The key is a hash of limit and subject."""
 
     EXPIRES = ("ends_at", timedelta())
 
@@ -56,8 +56,8 @@ class Counts(Enum):
 class Limit:
     """A maximum number of hits per window and subject: a setting's rate, or a multiple of it.
 
-    `subject` names the client or user whose hits are counted. A view that counts failures names
-    them itself. An attempt that fails with an error of `refunded` does not count.
+    `subject` returns the client or user whose hits are counted. A view that counts failures passes
+    its subjects to `Hits.count`. An attempt that fails with an error of `refunded` does not count.
     """
 
     name: str
@@ -68,12 +68,12 @@ class Limit:
     refunded: tuple[type[Exception], ...] = ()
 
     def rate(self, config: Mapping[str, Any]) -> Rate | None:
-        """Return the rate; None if the setting is empty."""
+        """Return the rate, or None if the setting is `off`."""
         rate: Rate | None = config[self.setting]
         return rate and replace(rate, amount=rate.amount * self.times)
 
     def error(self, config: Mapping[str, Any]) -> TooManyRequests | None:
-        """Return the error beyond the limit, for the OpenAPI document."""
+        """Return the error of the limit for the OpenAPI document, or None if it is `off`."""
         rate = self.rate(config)
         return LimitReached(rate, seconds=1) if rate else None
 
@@ -128,7 +128,7 @@ class Hits:
     """The hits that a request counts."""
 
     def __init__(self) -> None:
-        self.are_counted = False  # and not refunded, also while nothing is limited
+        self.are_counted = False  # from `count` to `refund`, even if all limits are `off`
         self._windows: list[Window] = []
 
     def count(self, *limits_and_subjects: tuple[Limit, str]) -> None:
@@ -155,7 +155,7 @@ class Hits:
     def commit(self) -> None:
         """Commit the hits before the result is known. Every response will announce them.
 
-        Purge ended windows when one begins.
+        If a window begins, purge windows that have ended.
         """
         if any(window.is_new for window in self._windows):
             purge_expired(RateWindow)
@@ -200,12 +200,12 @@ def _headers(windows: Sequence[Window]) -> dict[str, str]:
 
 
 def _new_window(limit: Limit, subject: str) -> Window | None:
-    """Return a window that begins now; None while nothing is limited."""
+    """Return a window that begins now, or None if the limit is `off`."""
     config, time = current_app.config, now()
     rate = limit.rate(config)
-    if rate is None or config["RATE_LIMITS"] == "off":
+    if rate is None or not config["RATE_LIMITS"]:
         return None
-    # A digest, which reveals no address and no name.
+    # A digest, so that the database has no addresses and names.
     key = hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
     return Window(limit, rate, key, time, time + rate.window)
 

@@ -30,7 +30,15 @@ from posting.web.database_errors import DatabaseBusy, QueryTimeout, StorageFull
 from posting.web.endpoint import Blueprint, DocumentedError, Endpoint
 from posting.web.errors import MEDIA_TYPE
 from posting.web.etags import ChangedSince
-from posting.web.fields import EXAMPLE_ID, ErrorCode, File, InputField, Words, extensible
+from posting.web.fields import (
+    EXAMPLE_ID,
+    EXAMPLE_TOKEN,
+    ExtensibleString,
+    File,
+    InputField,
+    Words,
+    extensible,
+)
 from posting.web.limits import Counts
 from posting.web.messages import MALFORMED_ID, UNKNOWN
 from posting.web.middleware.proxy import OtherHost
@@ -42,8 +50,8 @@ Accounts, posts, comments and images of a community, as JSON. Clients sign in wi
 or send a personal access token.
 
 * Errors are `application/problem+json` (RFC 9457). If several apply, the response is the first of:
-  403 for another site or a closed sign-up, 401, 403 for a token, 413, 415, 400, 422, 429, 404, 403,
-  412, 409. 422 lists everything that is not valid.
+  403 for another site or a closed sign-up, 401, 403 for a token or a role, 413, 415, 400, 422, 429,
+  404, 403, 412, 409. 422 lists everything that is not valid.
 * Lists are arrays. The URL of the next page is in `Link: <…>; rel="next"` (RFC 8288), which is
   absent on the last page.
 * Every GET sends an `ETag` and honors `If-None-Match`. `If-Match` protects an edit against
@@ -124,6 +132,8 @@ IDEMPOTENCY_KEY = {"name": idempotency.NAME, "in": "header"} | _header(
 PATH_PARAMETERS = {
     "id": {"name": "id", "in": "path"}
     | _header("An ID of 21 characters.", pattern=ID_PATTERN, examples=[EXAMPLE_ID]),
+    "token": {"name": "token", "in": "path"}
+    | _header("A token with the scope `feed`.", examples=[EXAMPLE_TOKEN]),
     "username": {"name": "username", "in": "path"}
     | _header(
         "A username, in upper or lower case.", pattern="^[A-Za-z0-9_-]{1,32}$", examples=["ada"]
@@ -152,7 +162,7 @@ def _build(app: Flask) -> dict[str, Any]:
     converter: Any = plugin.converter
     converter.add_attribute_function(_configured_limits)
     converter.add_attribute_function(_types)
-    converter.add_attribute_function(_codes)
+    converter.add_attribute_function(_known_words)
     converter.add_parameter_attribute_function(_separator)
     for name, header in HEADERS.items():
         spec.components.header(name, header)
@@ -274,7 +284,7 @@ def _error_responses(
 
 
 def _possible_errors(endpoint: Endpoint) -> tuple[list[DocumentedError], list[DocumentedError]]:
-    """Return the errors before the view is called, and those that it or its limit may raise.
+    """Return the errors of the checks before the view, and those of the view and its limit.
 
     A view repeats the checks of access, since a session or an account may have ended meanwhile.
     """
@@ -315,7 +325,7 @@ def _error_response(
 
 
 def _invalid_input(endpoint: Endpoint) -> errors.InvalidInput | None:
-    """Return the error for the id "x", and {} as body or "page" as a name in the query."""
+    """Return the error of a request with the id "x", the body {}, or "page" in its query."""
     invalid: errors.Errors = []
     if "<nanoid" in endpoint.rule:
         invalid.append(errors.input_error(MALFORMED_ID, parameter="id"))
@@ -360,7 +370,7 @@ def _configured_limits(
 def _types(_converter: Any, field: fields.Field[Any], *, ret: dict[str, Any]) -> dict[str, Any]:
     """Return the type of a field. Choices and files lose the limits of text.
 
-    For a limit beside a choice or a file, some generators of clients make code that throws.
+    If a choice or a file has a limit of text, some generators make clients that throw.
     """
     if "enum" in ret or isinstance(field, File):
         for keyword in LIMITS_OF_TEXT & ret.keys():
@@ -373,9 +383,9 @@ def _types(_converter: Any, field: fields.Field[Any], *, ret: dict[str, Any]) ->
     return {}
 
 
-def _codes(_converter: Any, field: fields.Field[Any], **_options: Any) -> dict[str, Any]:
-    """Return the codes of errors, which are all known when the document is made."""
-    return extensible(field.known(), field.example) if isinstance(field, ErrorCode) else {}
+def _known_words(_converter: Any, field: fields.Field[Any], **_options: Any) -> dict[str, Any]:
+    """Return the words to which features add, such as codes, which are all known by now."""
+    return extensible(field.known(), field.example) if isinstance(field, ExtensibleString) else {}
 
 
 def _separator(_converter: Any, field: fields.Field[Any], **_options: Any) -> dict[str, Any]:
@@ -384,7 +394,7 @@ def _separator(_converter: Any, field: fields.Field[Any], **_options: Any) -> di
 
 
 def _schema_name(schema: Any) -> str:
-    """Name a schema after its class; a partial one, of which any subset is valid, is a change."""
+    """Name a schema after its class. A partial schema, which requires no field, is a change."""
     if isinstance(schema, str):
         return schema
     name = (schema if isinstance(schema, type) else type(schema)).__name__

@@ -55,18 +55,20 @@ def paginate(
     time: str = "created_at",
     parameters: Mapping[str, Any] | None = None,
     max_length: int | None = None,
+    parameter: str = "cursor",
     find: Callable[[Position | None, int], list[Position]] | None = None,
 ) -> Page:
     """Return a page of the list whose cursors contain `name`.
 
-    `statement` is built once; `parameters` has the values of its parameters. An index must cover
-    its columns `time` and `id`, which are the order. With `max_length`, the page ends early if its
-    `content` has more characters. With `find`, the list has only what it finds: it takes the
-    position after which the page begins and a limit, and returns positions. Raise 422 for a cursor
-    of another list.
+    `statement` is built once, and `parameters` has the values of its parameters. The list is in the
+    order of the columns `time` and `id`, which need an index. With `max_length`, the page ends
+    early if its `content` has more characters. With `find`, the list has only the rows at the
+    positions that `find` returns; it is called with the position before the page and a limit.
+
+    Raise 422 for a cursor of another list. The error names `parameter`, which had the cursor.
     """
     values = {**(parameters or {}), "limit": limit + 1}
-    after = _read_cursor(cursor, name) if cursor is not None else None
+    after = _read_cursor(cursor, name, parameter) if cursor is not None else None
     if after:
         values["after_time"], values["after_id"] = after
     found = find(after, limit + 1) if find else []
@@ -83,7 +85,7 @@ def paginate(
     last = None
     if len(rows) > len(shown):
         last = datetime.fromisoformat(getattr(shown[-1], time)), shown[-1].id
-    elif len(found) > limit:  # some of which have been deleted since
+    elif len(found) > limit:  # some of the found rows have been deleted since
         last = found[limit - 1]
     next_cursor = f"{name}.{to_milliseconds(last[0])}.{last[1]}" if last else None
     return Page(to_items(shown), next_cursor)
@@ -115,9 +117,9 @@ def _page(
     return statement.limit(sa.bindparam("limit", type_=sa.Integer()) + 0)
 
 
-def _read_cursor(cursor: str, name: str) -> Position:
+def _read_cursor(cursor: str, name: str, parameter: str) -> Position:
     match = CURSOR.fullmatch(cursor)
     if match and match[1] == name:
         with suppress(OverflowError):  # not a date in the years 1 to 9999
             return from_milliseconds(int(match[2])), match[3]
-    raise InvalidInput([input_error(NOT_A_CURSOR, parameter="cursor")])
+    raise InvalidInput([input_error(NOT_A_CURSOR, parameter=parameter)])

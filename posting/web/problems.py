@@ -1,5 +1,6 @@
 """Base classes of errors with codes of their own, for programs."""
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from werkzeug.exceptions import NotFound
@@ -9,11 +10,13 @@ class Coded:
     """A base class of errors with a code, which each class registers.
 
     The error of Werkzeug that sets the status comes second, as in
-    `class TooManyTokens(Coded, Conflict)`.
+    `class TooManyTokens(Coded, Conflict)`. `errors` says what in the request is wrong, if that is
+    known.
     """
 
     codes: ClassVar[set[str]] = set()  # of all classes that are imported
     error_code: ClassVar[str]
+    errors: Sequence[Mapping[str, str]] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -64,7 +64,7 @@ def read_form() -> MultiDict[str, str | bytes]:
     try:
         parts = MultiDict(_parts(chunks, boundary.encode()))
     except ValueError as error:
-        for _ in chunks:  # a body that is also too large is 413, not 400
+        for _ in chunks:  # if the body is also too large, this raises 413 instead
             pass
         if isinstance(error, UnicodeDecodeError):
             raise BadRequest("The form is not UTF-8.") from None

@@ -38,7 +38,7 @@ def columns(
 ) -> list[sa.ColumnElement[Any]]:
     """Return the columns of a model that a schema has as fields, in its form and order.
 
-    A nested field is the id of its row. A field that is no column is added by its feature.
+    A nested field becomes the id of its row. A field that is no column is left to its feature.
     """
     found = []
     for name in schema._declared_fields:
@@ -60,9 +60,9 @@ def insert(schema: type[Output], model: type[Base]) -> sa.sql.dml.ReturningInser
 
 
 def to_items(rows: Sequence[sa.Row[Any]]) -> list[Item]:
-    """Return rows of a SELECT of `select` or `columns` as they are sent.
+    """Return the rows of a SELECT that `select` or `columns` has made, as they are sent.
 
-    A nested field is an object, or None if there is no such row.
+    A nested field is an object, or None if its row does not exist.
     """
     names = rows[0]._fields if rows else ()
     nested = _names_of_nested(names)
@@ -78,13 +78,13 @@ def to_items(rows: Sequence[sa.Row[Any]]) -> list[Item]:
 
 
 def to_item(row: sa.Row[Any]) -> Item:
-    """Return a row as `to_items` returns several."""
+    """Return one row as `to_items` does."""
     [item] = to_items([row])
     return item
 
 
 def pick(schema: type[Output], row: sa.Row[Any]) -> Item:
-    """Return the fields of a schema, which nests no other, from a row with further columns."""
+    """Return the fields of a schema without nested schemas, from a row that has other columns."""
     return {name: getattr(row, name) for name in schema._declared_fields if hasattr(row, name)}
 
 

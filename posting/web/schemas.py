@@ -19,26 +19,30 @@ class Input(Schema):
 
 
 class Output(Schema):
-    """A response, which always has all of its fields but the optional ones.
+    """A response. Every field is always present, except those in `optional`.
 
-    It documents a response and is what tests hold responses to. The queries of `posting.web.rows`
-    return data as it is sent, since dumping each row again would take longer than reading it.
+    A schema documents a response, and tests check responses against it. It is not run for each
+    response: the queries of `posting.web.rows` return data as it is sent, because dumping a row
+    would take longer than reading it.
     """
 
     class Meta:
         unknown = EXCLUDE  # later versions may add fields
 
-    optional: tuple[str, ...] = ()  # fields that are present only on request
+    optional: tuple[str, ...] = ()  # fields that not every response has
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[object]) -> None:
         field_obj.required = field_name not in self.optional
+
+
+MAX_PAGE_SIZE = 100
 
 
 def page_size(default: int) -> Digits:
     """Return the field of the number of items on a page."""
     return Digits(
         load_default=default,
-        validate=Range(1, 100),
+        validate=Range(1, MAX_PAGE_SIZE),
         metadata=described(default, "The number of items on a page."),
     )
 

@@ -50,7 +50,7 @@ def check_readiness() -> Reply:
 @system.get("/metrics", access=PUBLIC, any_query=True, documented=False)
 def get_metrics() -> Reply:
     """Return metrics for Prometheus, if they are enabled."""
-    if current_app.config["METRICS"] == "off":
+    if not current_app.config["METRICS"]:
         raise NotFound
     headers = {"Cache-Control": "no-store"}
     return Response(render_metrics(), headers=headers, content_type=MEDIA_TYPE)

@@ -1,5 +1,6 @@
 """Suspension, closed sign-up, and the moderation log."""
 
+from datetime import timedelta
 from io import BytesIO
 
 import pytest
@@ -8,7 +9,7 @@ import sqlalchemy as sa
 from posting.accounts.models import Act, Session, Token, User
 from posting.accounts.views import users
 from posting.db.base import db
-from posting.db.types import now
+from posting.db.types import now, to_rfc3339
 from posting.web import endpoint, request_body
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
@@ -48,6 +49,19 @@ class TestSuspension:
         assert "Set-Cookie" not in right.headers
         assert client.get_cookie("session") is None
 
+    def test_it_says_when_it_ends(self, app, alice):
+        until = set_states(app, IN_AN_HOUR)["suspended_until"]
+        problem = assert_problem(app.test_client().post("/signin", json=CREDENTIALS), 403)
+        assert problem["code"] == "suspended"
+        assert problem["detail"] == f"This account is suspended until {to_rfc3339(until)}."
+
+    def test_it_ends_by_itself_at_its_time(self, app, alice, writer):
+        for state, status in ((IN_AN_HOUR, 401), (AN_HOUR_AGO, 200)):
+            set_states(app, state)
+            assert alice.get("/users/me").status_code == status
+            assert writer.get("/users/me").status_code == status
+        assert app.test_client().post("/signin", json=CREDENTIALS).status_code == 200
+
     def test_posts_of_a_suspended_user_are_kept(self, flask, alice, anonymous, post):
         flask("users", "suspend", "alice")
         assert anonymous.get(f"/posts/{post['id']}").json["author"]["username"] == "alice"
@@ -60,11 +74,33 @@ class TestSuspension:
         client = app.test_client()
         assert client.post("/signin", json=CREDENTIALS).status_code == 200
 
+    def test_it_has_no_end_whatever_the_former_one_had(self, flask, app, alice):
+        for state in (AN_HOUR_AGO, IN_AN_HOUR):
+            set_states(app, state)
+            expected = "alice is suspended and signed out everywhere.\n"
+            assert flask("users", "suspend", "alice") == (0, expected)
+            with app.app_context():
+                user = db.session.get(User, alice.user["id"])
+                assert (user.state, user.suspended_until) == ("suspended", None)
 
-def suspend_everyone(app):
-    """Suspend all users, without ending their sessions and tokens."""
+
+HOUR = timedelta(hours=1)
+# What differs from a new account, as offsets from now.
+SUSPENDED = {"suspended_at": -HOUR}
+IN_AN_HOUR = {"suspended_at": -HOUR, "suspended_until": HOUR}
+AN_HOUR_AGO = {"suspended_at": -HOUR, "suspended_until": -HOUR / 2}
+PENDING = {"pending_since": -HOUR}
+INACTIVE = pytest.mark.parametrize(
+    "state", [SUSPENDED, IN_AN_HOUR, PENDING], ids=["suspended", "until", "pending"]
+)
+
+
+def set_states(app, offsets):
+    """Set the state of all users, without ending their sessions and tokens."""
+    values = {name: now() + offset for name, offset in offsets.items()}
     with app.app_context(), db.engine.begin() as connection:
-        connection.execute(sa.update(User).values(suspended_at=now()))
+        connection.execute(sa.update(User).values(values))
+    return values
 
 
 POST, COMMENT = {"title": "a", "content": "b"}, {"content": "c"}
@@ -103,19 +139,24 @@ class TestStateOfTheAccount:
 
         return send
 
+    @INACTIVE
     @pytest.mark.parametrize("request_", READS + WRITES + OF_SESSIONS)
-    def test_a_session_of_a_suspended_account_is_401(self, app, alice, anonymous, send, request_):
-        suspend_everyone(app)
+    def test_a_session_of_an_inactive_account_gets_401(
+        self, alice, anonymous, send, request_, state
+    ):
+        app = alice.application
+        set_states(app, state)
         with app.app_context():
             assert db.session.scalar(sa.select(sa.func.count(Session.id))) == 1
         refused = assert_problem(send(alice, *request_), 401)
         signed_out = assert_problem(send(anonymous, *request_), 401)
         assert refused == signed_out | {"request_id": refused["request_id"]}
 
+    @INACTIVE
     @pytest.mark.parametrize("request_", READS + WRITES + OF_TOKENS)
-    def test_a_token_of_a_suspended_account_is_401(self, app, writer, send, request_):
+    def test_a_token_of_an_inactive_account_gets_401(self, app, writer, send, request_, state):
         assert send(writer, "GET", "/users/me").status_code == 200
-        suspend_everyone(app)
+        set_states(app, state)
         with app.app_context():
             assert db.session.scalar(sa.select(sa.func.count(Token.id))) == 1
         assert assert_problem(send(writer, *request_), 401)["code"] == "invalid_token"
@@ -124,15 +165,16 @@ class TestStateOfTheAccount:
     def client(self, request):
         return request.getfixturevalue(request.param)
 
+    @INACTIVE
     @pytest.mark.parametrize("max_age", [0, 3600])
-    def test_nothing_is_saved_if_the_account_is_suspended_while_the_body_arrives(
-        self, client, send, monkeypatch, max_age
+    def test_nothing_is_saved_if_the_account_becomes_inactive_while_the_body_arrives(
+        self, client, send, monkeypatch, max_age, state
     ):
         """The request is refused by the check after the body, or else by the lock."""
         parse_json = request_body.parse_json
 
         def suspend_and_parse(data):
-            suspend_everyone(client.application)
+            set_states(client.application, state)
             return parse_json(data)
 
         monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", max_age)
@@ -146,7 +188,7 @@ class TestStateOfTheAccount:
         lock_account = users.lock_verified_account
 
         def suspend_and_lock(user):
-            suspend_everyone(app)
+            set_states(app, SUSPENDED)
             return lock_account(user)
 
         monkeypatch.setattr(users, "lock_verified_account", suspend_and_lock)
@@ -154,14 +196,95 @@ class TestStateOfTheAccount:
         assert_problem(alice.open("/users/me", method=method, **body), 401)
         assert anonymous.get(f"/users/{alice.user['id']}").json == alice.user
 
-    def test_it_is_the_same_condition_in_python_and_in_sql(self, app, alice, bob):
+    def test_it_is_the_same_condition_in_python_and_in_sql(self, app):
+        states = {
+            "alice": ({}, "active"),
+            "bob": (SUSPENDED, "suspended"),
+            "carol": (IN_AN_HOUR, "suspended"),
+            "dora": (AN_HOUR_AGO, "active"),
+            "eve": (PENDING, "pending"),
+            "finn": (PENDING | SUSPENDED, "pending"),
+        }
         with app.app_context():
-            db.session.get(User, bob.user["id"]).suspended_at = now()
+            for name, (offsets, _) in states.items():
+                values = {column: now() + offset for column, offset in offsets.items()}
+                db.session.add(User(username=name, password_hash="x", **values))
             db.session.commit()
             active = db.session.scalars(sa.select(User.username).where(User.is_active)).all()
-            assert active == ["alice"]
+            assert sorted(active) == ["alice", "dora"]
             for user in db.session.scalars(sa.select(User)):
+                assert user.state == states[user.username][1]
                 assert user.is_active == (user.username in active)
+
+
+class TestCommandsWithoutEffect:
+    """A command that changes nothing says so and is not in the log."""
+
+    @pytest.mark.parametrize(
+        ("commands", "message"),
+        [
+            (["suspend", "suspend"], "alice is suspended already.\n"),
+            (["restore"], "alice is not suspended.\n"),
+            (["suspend", "restore", "restore"], "alice is not suspended.\n"),
+            (["promote", "promote"], "alice is a moderator already.\n"),
+            (["demote"], "alice is a member already.\n"),
+            (["approve"], "alice needs no approval.\n"),
+        ],
+    )
+    def test_it_is_not_logged(self, flask, log, alice, commands, message):
+        *effective, command = commands
+        for each in effective:
+            flask("users", each, "alice")
+        assert flask("users", command, "ALICE") == (0, message)
+        assert len(log()) == len(effective)
+
+    def test_the_restoration_after_a_suspension_has_ended(self, flask, app, log, alice):
+        set_states(app, AN_HOUR_AGO)
+        assert flask("users", "restore", "alice") == (0, "alice is not suspended.\n")
+        assert log() == []
+
+
+class TestPending:
+    """A pending account is seen by nobody, and its name is taken."""
+
+    @pytest.fixture
+    def pending(self, app, alice):
+        set_states(app, PENDING)
+        return alice.user
+
+    @pytest.mark.parametrize(
+        "path", ["/users/{id}", "/users/{id}/comments", "/posts?author={id}", "/@alice",
+                 "/@alice/feed.atom", "/@alice/feed.json"]
+    )  # fmt: skip
+    def test_its_id_and_name_get_404(self, anonymous, pending, path):
+        assert anonymous.get(path.format(id=pending["id"])).status_code == 404
+
+    def test_it_is_in_no_list(self, anonymous, pending):
+        assert anonymous.get("/users?username=alice").json == []
+
+    def test_its_name_is_taken(self, anonymous, pending):
+        response = anonymous.post("/signup", json=CREDENTIALS | {"username": "Alice"})
+        assert assert_problem(response, 409)["code"] == "username_taken"
+
+    def test_sign_in_reveals_it_only_with_the_right_password(self, anonymous, pending):
+        wrong = anonymous.post("/signin", json=CREDENTIALS | {"password": "not the password"})
+        unknown = anonymous.post("/signin", json=CREDENTIALS | {"username": "nobody-here"})
+        assert assert_problem(wrong, 401)["detail"] == assert_problem(unknown, 401)["detail"]
+        right = anonymous.post("/signin", json=CREDENTIALS)
+        assert assert_problem(right, 403)["code"] == "pending_approval"
+        assert "Set-Cookie" not in right.headers
+
+    def test_an_operator_approves_it(self, app, flask, anonymous, pending, log):
+        assert flask("users", "approve", "ALICE") == (0, "alice may sign in now.\n")
+        assert anonymous.post("/signin", json=CREDENTIALS).json == pending
+        assert log() == ["operator approved user alice"]
+
+    @pytest.mark.parametrize("command", ["promote", "demote", "suspend", "restore"])
+    def test_other_commands_say_that_it_waits_for_approval(self, flask, pending, log, command):
+        expected = "Error: alice waits for approval. Run: flask users approve alice"
+        expected += ", or: flask users delete alice\n"
+        assert flask("users", command, "alice") == (1, expected)
+        assert log() == []
 
 
 class TestSignUp:
@@ -238,7 +361,7 @@ class TestLog:
         moderator.delete(f"/comments/{comment['id']}")
         alice.delete(f"/users/{alice.user['id']}")
         moderator.delete(f"/posts/{post['id']}")  # without an author
-        flask("users", "promote", "morgan")
+        flask("users", "demote", "morgan")
         by = ("morgan", moderator.user["id"])
         own_id = moderator.user["id"]
         with app.app_context():
@@ -246,7 +369,7 @@ class TestLog:
             assert [(act.action, act.target_kind, act.target_id, act.user_id) for act in acts] == [
                 ("deleted", "comment", comment["id"], alice.user["id"]),
                 ("deleted", "post", post["id"], None),
-                ("promoted", "user", own_id, own_id),
+                ("demoted", "user", own_id, own_id),
             ]
             assert [(act.moderator, act.moderator_id) for act in acts] == [
                 by, by, ("operator", None)

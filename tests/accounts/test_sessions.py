@@ -36,6 +36,19 @@ def last_seen_at(app):
         return db.session.scalar(sa.select(Session.last_seen_at))
 
 
+def set_last_seen(app, time):
+    """Set when all users were last seen, and return this time."""
+    with app.app_context():
+        db.session.execute(sa.update(User).values(last_seen_at=time))
+        db.session.commit()
+    return time
+
+
+def user_last_seen_at(app, username):
+    with app.app_context():
+        return db.session.scalar(sa.select(User.last_seen_at).where(User.username == username))
+
+
 def delete_sessions(*_):
     with db.engine.begin() as connection:
         connection.execute(sa.delete(Session))
@@ -63,6 +76,15 @@ class TestSignIn:
             assert attribute in cookie
         assert "Secure" not in cookie
         assert "Domain" not in cookie
+
+    def test_it_stores_when_the_user_was_seen(self, app, anonymous):
+        assert anonymous.post("/signup", json=CREDENTIALS).status_code == 201
+        assert user_last_seen_at(app, "alice") is None
+        wrong = CREDENTIALS | {"password": "wrong"}
+        assert anonymous.post("/signin", json=wrong).status_code == 401
+        assert user_last_seen_at(app, "alice") is None
+        assert anonymous.post("/signin", json=CREDENTIALS).status_code == 200
+        assert now() - user_last_seen_at(app, "alice") < timedelta(minutes=1)
 
     def test_behind_https_the_cookie_is_secure_and_bound_to_the_host(self, alice, make_app):
         client = make_app(PUBLIC_URL="https://example.org").test_client()
@@ -109,7 +131,7 @@ class TestSignIn:
             ({"username": "a", "password": "b", "remember": True}, {"/remember"}),
         ],
     )
-    def test_malformed_credentials_are_422(self, anonymous, body, expected):
+    def test_malformed_credentials_get_422(self, anonymous, body, expected):
         assert error_locations(anonymous.post("/signin", json=body)) == expected
 
     def test_it_replaces_the_session_sent_with_the_request(self, alice):
@@ -140,7 +162,7 @@ class TestTokens:
 
     @pytest.mark.parametrize("token", ["", "x", "a" * 43, "a" * 4000, "%00", "é", "a b"])
     @pytest.mark.usefixtures("alice")
-    def test_an_unknown_token_is_401(self, app, token):
+    def test_an_unknown_token_gets_401(self, app, token):
         assert_problem(client_with_token(app, token).get("/users/me"), 401)
 
     def test_sign_out_ends_the_session_on_the_server(self, alice):
@@ -253,6 +275,20 @@ class TestExpiry:
         alice.get("/users/me")
         assert last_seen_at(app) == before
 
+    def test_a_request_that_extends_it_stores_when_its_user_was_seen(self, app, alice, bob):
+        before = set_last_seen(app, now() - timedelta(days=1))
+        set_timestamps(app, last_seen_at=before)
+        alice.get("/users/me")
+        assert now() - user_last_seen_at(app, "alice") < timedelta(minutes=1)
+        assert user_last_seen_at(app, "bob") == before
+
+    def test_a_request_that_does_not_extend_it_writes_nothing(self, app, alice, statements):
+        before = set_last_seen(app, now() - timedelta(days=1))
+        statements.clear()
+        assert alice.get("/users/me").status_code == 200
+        assert [sql for sql in statements if not sql.startswith("SELECT")] == []
+        assert user_last_seen_at(app, "alice") == before
+
     @pytest.mark.parametrize(
         "send",
         [lambda client: client.get("/users/me"), lambda client: client.post("/posts", json=POST)],
@@ -263,9 +299,9 @@ class TestExpiry:
         set_timestamps(app, last_seen_at=now() - timedelta(days=1))
         touch = sessions.touch
 
-        def touch_deleted_session(update):
+        def touch_deleted_session(*arguments):
             delete_sessions()
-            touch(update)
+            touch(*arguments)
 
         monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", 3600)  # do not check the session again
         monkeypatch.setattr(sessions, "touch", touch_deleted_session)
@@ -336,7 +372,7 @@ class TestSessions:
         assert_problem(alice.get(f"/sessions/{'a' * 21}"), 404)
         assert error_locations(alice.get("/sessions/short")) == {"id"}
 
-    def test_an_expired_session_is_404(self, app, alice, sign_in):
+    def test_an_expired_session_gets_404(self, app, alice, sign_in):
         sign_in("alice")
         [current, other] = sorted(alice.get("/sessions").json, key=lambda each: not each["current"])
         with app.app_context():
@@ -361,7 +397,7 @@ class TestSessions:
         assert "Max-Age=0" in response.headers["Set-Cookie"]
         assert_problem(alice.get("/users/me"), 401)
 
-    def test_a_session_of_another_user_is_404(self, alice, bob):
+    def test_a_session_of_another_user_gets_404(self, alice, bob):
         [session] = alice.get("/sessions").json
         assert_problem(bob.get(f"/sessions/{session['id']}"), 404)
         assert_problem(bob.delete(f"/sessions/{session['id']}"), 404)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from posting.accounts.models import TOKENS_PER_USER, Token
+from posting.accounts.models import TOKENS_PER_USER, Token, User
 from posting.db.base import db
 from posting.db.purge import purge_expired
 from posting.db.transactions import commit
@@ -50,6 +50,15 @@ def test_a_token_is_created_used_listed_and_deleted(alice, anonymous):
     assert alice.delete(f"/tokens/{token['id']}").status_code == 204
     assert alice.get("/tokens").json == []
     assert anonymous.get("/users/me", headers=headers).status_code == 401
+
+
+def test_its_use_stores_when_its_user_was_seen(app, reader):
+    long_ago = now() - 30 * DAY
+    with app.app_context():
+        db.session.execute(sa.update(User).values(last_seen_at=long_ago))
+        db.session.commit()
+        reader.get("/users/me")
+        assert now() - db.session.scalar(sa.select(User.last_seen_at)) < DAY
 
 
 def test_a_program_writes_what_the_user_may(writer, anonymous, bob):
@@ -112,7 +121,7 @@ BAD = [
 
 @pytest.mark.parametrize("path", ["/users/me", "/posts"])
 @pytest.mark.parametrize("value", BAD)
-def test_a_bad_token_is_401(anonymous, path, value):
+def test_a_bad_token_gets_401(anonymous, path, value):
     assert_invalid_token(anonymous.get(path, headers={"Authorization": value}))
 
 
@@ -211,7 +220,7 @@ def test_a_token_wins_over_a_session(writer, bob):
         ({"user_id": "x"}, "/user_id"),
     ],
 )
-def test_an_invalid_token_is_422_and_not_created(alice, fields, expected):
+def test_an_invalid_token_gets_422_and_not_created(alice, fields, expected):
     assert error_locations(alice.post("/tokens", json=NEW | fields)) == {expected}
     assert alice.get("/tokens").json == []
 
@@ -287,7 +296,7 @@ def test_secrets_are_not_stored(app, alice):
         assert db.session.scalars(sa.select(IdempotencyKey)).all() == []
 
 
-def test_somebody_elses_token_is_404(alice, bob, id_of):
+def test_somebody_elses_token_gets_404(alice, bob, id_of):
     path = f"/tokens/{id_of('token')}"
     assert_problem(bob.get(path), 404)
     assert_problem(bob.delete(path), 404)

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from posting.accounts import deletion
 from posting.accounts.views import users
-from posting.comments import threads
-from posting.posts import store
+from posting.comments import store as comment_store
+from posting.posts import store as post_store
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem, error_locations
 
@@ -72,14 +72,15 @@ class TestSignUp:
     @pytest.mark.parametrize("name", ["ada", "ADA", "aDa"])
     def test_usernames_are_unique_in_any_case(self, anonymous, name):
         assert sign_up(anonymous, username="Ada").json["username"] == "Ada"
-        assert_problem(sign_up(anonymous, username=name), 409)
+        [error] = assert_problem(sign_up(anonymous, username=name), 409)["errors"]
+        assert (error["pointer"], error["code"]) == ("/username", "username_taken")
 
     @pytest.mark.parametrize(
         "name",
         ["", "ab", "x" * 33, "-abc", "_abc", "a b c", "a.bc", "abc\n", "äbc", "abc\u0000", None, 1,
          "admin", "Root", "ME", "deleted"],
     )  # fmt: skip
-    def test_an_invalid_or_reserved_username_is_422(self, anonymous, name):
+    def test_an_invalid_or_reserved_username_gets_422(self, anonymous, name):
         assert error_locations(sign_up(anonymous, username=name)) == {"/username"}
 
     @pytest.mark.parametrize("name", ["abc", "0-_", "x" * 32, "Ada_Lovelace-1"])
@@ -91,11 +92,11 @@ class TestSignUp:
         ["", "short12", "x" * 257, "password1", "PASSWORD1", "iloveyou1", None, 12345678,
          "with\u0000null"],
     )  # fmt: skip
-    def test_a_weak_or_invalid_password_is_422(self, anonymous, password):
+    def test_a_weak_or_invalid_password_gets_422(self, anonymous, password):
         assert error_locations(sign_up(anonymous, password=password)) == {"/password"}
         assert not can_sign_in(anonymous, "ada", "password1")
 
-    def test_the_username_as_password_is_422(self, anonymous):
+    def test_the_username_as_password_gets_422(self, anonymous):
         response = sign_up(anonymous, username="Lovelace", password="lovelace")
         assert error_locations(response) == {"/password"}
 
@@ -116,7 +117,7 @@ class TestSignUp:
     @pytest.mark.parametrize(
         "field", ["id", "role", "created_at", "password_hash", "email", "current_password"]
     )
-    def test_other_fields_are_422(self, anonymous, field):
+    def test_other_fields_get_422(self, anonymous, field):
         assert error_locations(sign_up(anonymous, **{field: "moderator"})) == {f"/{field}"}
 
     def test_the_length_of_a_profile_is_limited(self, anonymous):
@@ -168,11 +169,11 @@ class TestEdit:
         assert not can_sign_in(anonymous, "alice", PASSWORD)
         assert sign_up(anonymous, username="alice").status_code == 201
 
-    def test_a_username_in_use_is_409_and_changes_nothing(self, alice, bob):
+    def test_a_username_in_use_gets_409_and_changes_nothing(self, alice, bob):
         assert_problem(alice.patch(path(alice), json={"username": "BOB", "bio": "x"}), 409)
         assert alice.get("/users/me").json == alice.user
 
-    def test_an_edit_is_401_if_the_account_is_deleted_meanwhile(self, alice, monkeypatch):
+    def test_an_edit_gets_401_if_the_account_is_deleted_meanwhile(self, alice, monkeypatch):
         elsewhere, lock_account = alice.copy(), users.lock_verified_account
 
         def delete_and_lock(user):
@@ -202,12 +203,12 @@ class TestEdit:
             ({"password": "alice", "current_password": PASSWORD}, {"/password"}),
         ],
     )
-    def test_an_invalid_edit_is_422_and_changes_nothing(self, alice, anonymous, body, expected):
+    def test_an_invalid_edit_gets_422_and_changes_nothing(self, alice, anonymous, body, expected):
         assert error_locations(alice.patch(path(alice), json=body | {"bio": "x"})) == expected
         assert alice.get("/users/me").json == alice.user
         assert can_sign_in(anonymous, "alice", PASSWORD)
 
-    def test_the_own_username_as_new_password_is_422(self, sign_in):
+    def test_the_own_username_as_new_password_gets_422(self, sign_in):
         margaret = sign_in("margaret")
         body = {"password": "MARGARET", "current_password": PASSWORD}
         assert error_locations(margaret.patch(path(margaret), json=body)) == {"/password"}
@@ -243,7 +244,7 @@ class TestIfMatch:
         assert alice.delete(own_path, headers=headers).status_code == (412 if form == "*" else 204)
 
     @pytest.mark.parametrize("tag", ['"other"', "", "x", '"1"'])
-    def test_another_etag_is_412_and_changes_nothing(self, alice, own_path, post, tag):
+    def test_another_etag_gets_412_and_changes_nothing(self, alice, own_path, post, tag):
         headers = {"If-Match": tag}
         password = {"password": NEW_PASSWORD, "current_password": PASSWORD}
         for body in ({"bio": "x"}, {}, password):
@@ -252,7 +253,7 @@ class TestIfMatch:
         assert alice.get("/users/me").json == alice.user
         assert alice.get(f"/posts/{post['id']}").json == post
 
-    def test_an_edit_between_the_check_and_the_lock_is_412(self, alice, own_path, monkeypatch):
+    def test_an_edit_between_the_check_and_the_lock_gets_412(self, alice, own_path, monkeypatch):
         elsewhere, lock_account = alice.copy(), users.lock_verified_account
 
         def edit_and_lock(user):
@@ -324,7 +325,7 @@ class TestDelete:
         assert sign_up(anonymous, username="alice").status_code == 201
 
     @pytest.mark.parametrize("query", ["content=all", "content=", "contents=delete"])
-    def test_an_invalid_query_is_422_and_deletes_nothing(self, alice, query):
+    def test_an_invalid_query_gets_422_and_deletes_nothing(self, alice, query):
         assert error_locations(alice.delete(f"{path(alice)}?{query}")) == {query.partition("=")[0]}
         assert alice.get("/users/me").json == alice.user
 
@@ -340,8 +341,8 @@ class TestDeletionInSteps:
 
     @pytest.fixture(autouse=True)
     def small_steps(self, monkeypatch):
-        monkeypatch.setattr(threads, "COMMENTS_PER_STEP", 3)
-        monkeypatch.setattr(store, "POSTS_PER_STEP", 2)
+        monkeypatch.setattr(comment_store, "COMMENTS_PER_STEP", 3)
+        monkeypatch.setattr(post_store, "POSTS_PER_STEP", 2)
 
     @pytest.fixture
     def between_steps(self, monkeypatch):

@@ -154,8 +154,13 @@ def test_the_comments_of_a_user_are_listed_newest_first(alice, bob, anonymous, p
     delete(alice, rows[3])
     path = f"/users/{alice.user['id']}/comments"
     pages = follow_pages(anonymous, f"{path}?limit=2")
-    assert [row for page in pages for row in page] == [rows[4], rows[2], rows[1]]
-    assert anonymous.get(f"/users/{bob.user['id']}/comments").json == [reply]
+    expected = [
+        row | {"post_title": on["title"]}
+        for row, on in ((rows[4], post), (rows[2], post), (rows[1], other))
+    ]
+    assert [row for page in pages for row in page] == expected
+    [found] = anonymous.get(f"/users/{bob.user['id']}/comments").json
+    assert found == reply | {"post_title": post["title"]}
 
 
 def test_a_user_without_comments_has_an_empty_list_and_an_unknown_one_none(alice, anonymous):
@@ -174,7 +179,7 @@ def test_changes_between_pages_neither_repeat_nor_skip_a_comment(alice, anonymou
     assert rest == [rows[3], rows[5], new]
 
 
-def test_a_cursor_of_another_post_is_422(alice, anonymous, post):
+def test_a_cursor_of_another_post_gets_422(alice, anonymous, post):
     other = alice.create_post("Another")
     for number in range(2):
         alice.add_comment(post, str(number))
@@ -206,7 +211,7 @@ def test_the_list_is_empty_without_comments_and_404_without_a_post(anonymous, po
         ({"content": "x", "post_id": UNKNOWN, "deleted": True}, {"/post_id", "/deleted"}),
     ],
 )
-def test_an_invalid_comment_is_422_and_not_saved(alice, post, body, expected):
+def test_an_invalid_comment_gets_422_and_not_saved(alice, post, body, expected):
     assert error_locations(alice.post(list_path(post), json=body)) == expected
     assert comments_on(alice, post) == []
     assert comment_count(alice, post) == 0
@@ -226,7 +231,7 @@ def test_a_parent_must_be_an_undeleted_comment_on_the_same_post(alice, bob, post
         assert error_locations(bob.post(list_path(post), json=body)) == {"/parent_id"}
 
 
-def test_a_comment_on_an_unknown_post_is_404(alice):
+def test_a_comment_on_an_unknown_post_gets_404(alice):
     body = {"content": "x", "parent_id": UNKNOWN}
     assert_problem(alice.post(f"/posts/{UNKNOWN}/comments", json=body), 404)
     assert error_locations(alice.post("/posts/short/comments", json={})) == {"id", "/content"}
@@ -271,7 +276,7 @@ class TestEdit:
             ({"parent_id": None, "author": None}, {"/parent_id", "/author"}),
         ],
     )
-    def test_an_invalid_edit_is_422_and_changes_nothing(self, alice, comment, body, expected):
+    def test_an_invalid_edit_gets_422_and_changes_nothing(self, alice, comment, body, expected):
         assert error_locations(alice.patch(path(comment), json=body)) == expected
         assert alice.get(path(comment)).json == comment
 
@@ -280,7 +285,7 @@ class TestEdit:
             assert_problem(other.patch(path(comment), json={"content": "Mine"}), 403)
         assert bob.get(path(comment)).json == comment
 
-    def test_a_change_with_an_old_etag_is_412(self, alice, comment):
+    def test_a_change_with_an_old_etag_gets_412(self, alice, comment):
         headers = {"If-Match": alice.get(path(comment)).headers["ETag"]}
         edited = alice.patch(path(comment), json={"content": "Two"}, headers=headers)
         assert edited.status_code == 200

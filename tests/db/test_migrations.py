@@ -2,6 +2,7 @@
 
 import re
 from contextlib import nullcontext
+from datetime import timedelta
 from itertools import pairwise
 
 import flask_migrate
@@ -12,12 +13,15 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 
 from posting import create_app
-from posting.accounts.models import Act, Session, Token, User
+from posting.accounts.models import Act, RecoveryCode, ResetLink, Session, Token, User
+from posting.changes.models import Change
 from posting.config import StartError
 from posting.db.base import Base, db
 from posting.db.migrations.revisions import FOLDER, head_revision, is_current, known_revisions
 from posting.db.migrations.upgrades import schema_change
 from posting.db.types import UtcDateTime, new_id, now
+from posting.invitations.models import Invitation, InvitationUse
+from posting.notifications.models import Notification, Subscription
 from posting.ops import archive
 from posting.posts.models import Post
 from posting.testbed import running_app
@@ -27,9 +31,10 @@ from tests.helpers.archives import example_archive, write_archive
 
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
+SEARCH_TABLES = ("post_search", "comment_search", "user_search")  # which are no models
 UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|idempotency_keys|rate_windows|acts|post_search)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|changes|epochs)(_\w+)?|alembic_version_pkc"
 )
 
 
@@ -62,7 +67,7 @@ def schema(engine):
             },
         }
         for table in inspector.get_table_names()
-        if table != "alembic_version" and not table.startswith("post_search")
+        if table != "alembic_version" and not table.startswith(SEARCH_TABLES)
     } | {"indexes": indexes(engine)}
 
 
@@ -74,13 +79,15 @@ def indexes(engine):
     )
     with engine.connect() as connection:
         found = connection.exec_driver_sql(statement).scalars()
-        return {sql for sql in found if "alembic" not in sql and "post_search" not in sql}
+        others = ("alembic", *SEARCH_TABLES)
+        return {sql for sql in found if not any(name in sql for name in others)}
 
 
 def test_the_migrations_create_the_schema_of_the_models(migrated):
     migrated_schema = schema(db.engine)
     with db.engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE post_search")
+        for table in SEARCH_TABLES:
+            connection.exec_driver_sql(f"DROP TABLE {table}")
         connection.exec_driver_sql("DROP VIEW moderation_acts")
     Base.metadata.drop_all(db.engine)
     Base.metadata.create_all(db.engine)
@@ -135,14 +142,24 @@ def test_each_migration_goes_down_and_up_with_rows(migrated, tmp_path):
 
 def fill(path):
     """Add the rows of the example archive, and some to the tables that it leaves empty."""
-    archive.read(write_archive(path, *example_archive()))
+    archive.import_from_path(write_archive(path, *example_archive()))
     ada = db.session.scalars(sa.select(User).where(User.username == "ada")).one()
-    ada.suspended_at = now()
+    ada.suspended_at = ada.suspended_until = now()
+    post = db.session.scalars(sa.select(Post)).one()
     db.session.add_all(
         [
+            Notification(user_id=ada.id, created_at=now(), id=new_id(), kind="x", post_id=post.id),
+            Subscription(user_id=ada.id, post_id=post.id, level="all"),
+            Change(kind="post", id=post.id, post_id=post.id, change="created", at=now()),
             Session(user=ada, token_hash="x", user_agent="x"),
             Token(user=ada, token_hash="x", name="x", scope="read", expires_at=now()),
             RateWindow(key="x", hits=1, ends_at=now()),
+            Invitation(
+                created_by=ada, secret_hash="x", note="x", uses=1, uses_left=0, expires_at=now()
+            ),
+            InvitationUse(user_id=ada.id, invitation_id=new_id(), invited_by_id=ada.id),
+            ResetLink(user_id=ada.id, secret_hash="x", expires_at=now()),
+            RecoveryCode(user_id=ada.id, code_hash="x"),
             Act(
                 moderator="grace",
                 moderator_id=new_id(),
@@ -168,7 +185,7 @@ def rows(engine):
                 ).mappings()
             ]
             for table in inspector.get_table_names() + inspector.get_view_names()
-            if table != "alembic_version" and not table.startswith("post_search")
+            if table != "alembic_version" and not table.startswith(SEARCH_TABLES)
         }
 
 
@@ -254,12 +271,68 @@ def test_the_moderation_log_is_converted(migrated):
     assert sorted(map(dict, left), key=str) == sorted(before + meanwhile, key=str)
 
 
+def test_a_downgrade_deletes_the_tokens_for_feeds(migrated):
+    ada = User(username="ada", password_hash="x")
+    tokens = [
+        Token(user=ada, token_hash=scope, name="x", scope=scope, expires_at=now())
+        for scope in ("read", "write", "feed")
+    ]
+    db.session.add_all(tokens)
+    db.session.commit()
+    db.session.remove()
+    flask_migrate.downgrade(revision="0013")
+    flask_migrate.upgrade()
+    assert set(db.session.scalars(sa.select(Token.scope))) == {"read", "write"}
+
+
+def test_an_upgrade_finds_out_when_users_were_last_seen(migrated):
+    flask_migrate.downgrade(revision="0020")
+    columns = {name: sa.column(name) for name in ("id", "username", "password_hash", "role")}
+    users = sa.table("users", *columns.values(), sa.column("created_at", UtcDateTime()))
+    names = ("by-session", "by-token", "never-seen", "no-longer-signed-in")
+    ids = {name: new_id() for name in names}
+    by_session, by_token, *_ = ids.values()
+    hour, time = timedelta(hours=1), now()
+    sessions = [
+        {"user_id": id, "token_hash": hash_, "user_agent": "x", "last_seen_at": time - age}
+        for id, hash_, age in (
+            (by_session, "a", 2 * hour), (by_session, "b", hour), (by_token, "c", 9 * hour)
+        )
+    ]  # fmt: skip
+    tokens = [
+        {"user_id": id, "token_hash": hash_, "name": "x", "scope": "read", "expires_at": time}
+        | {"last_used_at": used_at}
+        for id, hash_, used_at in (
+            (by_session, "a", None), (by_token, "b", time), (ids["never-seen"], "c", None)
+        )
+    ]  # fmt: skip
+    with db.engine.begin() as connection:
+        row = {"password_hash": "x", "role": "member", "created_at": time}
+        accounts = [row | {"id": id, "username": name} for name, id in ids.items()]
+        connection.execute(sa.insert(users), accounts)
+        connection.execute(sa.insert(Session), sessions)
+        connection.execute(sa.insert(Token), tokens)
+    flask_migrate.upgrade()
+    seen = dict(db.session.execute(sa.select(User.username, User.last_seen_at)).all())
+    expected = {"by-session": time - hour, "by-token": time}
+    assert seen == dict.fromkeys(names) | expected
+
+
 @pytest.mark.parametrize("length", [500, 501])
 def test_the_reason_of_an_act_is_limited(migrated, length):
     act = {"moderator": "grace", "action": "deleted", "target_kind": "post", "target_id": POST_ID}
     db.session.add(Act(**act, reason="x" * length))
     with nullcontext() if length == 500 else pytest.raises(sa.exc.DBAPIError):
         db.session.commit()
+
+
+def test_the_former_version_refuses_accounts_that_nobody_has_approved(migrated):
+    db.session.add(User(username="ada", password_hash="x", pending_since=now()))
+    db.session.add(User(username="bob", password_hash="x"))
+    db.session.commit()
+    flask_migrate.downgrade(revision="0013")
+    found = sa.text("SELECT username FROM users WHERE suspended_at IS NULL")
+    assert db.session.scalars(found).all() == ["bob"]
 
 
 def test_files_are_named_by_their_revisions():

@@ -6,13 +6,17 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from posting.accounts import names
 from posting.accounts.models import User
 from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.types import new_id, now
+from posting.images.models import Image, ImageData, Thumbnail
+from posting.invitations.models import InvitationUse
+from posting.notifications.models import Notification
 from posting.posts.models import Post
-from tests.conftest import POSTGRES
-from tests.helpers.assertions import assert_consistent
+from tests.conftest import POSTGRES, apply, invite
+from tests.helpers.assertions import assert_consistent, next_url
 
 
 def queries(statements):
@@ -43,6 +47,23 @@ def many_rows(app, alice):
                 for number in range(2000)
             ],
         )
+        images = [
+            {
+                "id": new_id(),
+                "post_id": post_id,
+                "media_type": "image/png",
+                "width": 1,
+                "height": 1,
+                "size": 1,
+            }
+            for post_id in db.session.scalars(sa.select(Post.id))
+        ]
+        db.session.execute(sa.insert(Image), images)
+        db.session.execute(sa.update(Post).values(image_count=1))
+        data = [{"image_id": image["id"], "data": b"x"} for image in images]
+        db.session.execute(sa.insert(ImageData), data)
+        thumbnails = [row | {"width": 1, "height": 1} for row in data]
+        db.session.execute(sa.insert(Thumbnail), thumbnails)
         posts = list(db.session.scalars(sa.select(Post.id).limit(40)))
         comments = [
             {
@@ -112,8 +133,9 @@ def commented(app):
 
 
 def assert_no_table_scan(text):
-    assert not re.search(r"Seq Scan on (posts|comments|images|users)", text), text
-    assert not re.search(r"SCAN (posts|comments|images|users)(?! USING INDEX)", text), text
+    tables = "(posts|comments|images|thumbnails|users|notifications|subscriptions)"
+    assert not re.search(f"Seq Scan on {tables}", text), text
+    assert not re.search(f"SCAN {tables}(?! USING INDEX)", text), text
 
 
 @pytest.mark.parametrize(
@@ -122,6 +144,8 @@ def assert_no_table_scan(text):
         ("/posts/{0.post_id}/comments?limit=5", "ix_comments_post_id_created_at_id"),
         ("/posts/{0.post_id}/comments?limit=5&sort=newest", "ix_comments_post_id_created_at_id"),
         ("/users/{0.author_id}/comments?limit=5", "ix_comments_author_id_created_at_id"),
+        ("/comments?limit=5", "ix_comments_created_at_id"),
+        ("/comments?limit=5&author={0.author_id}", "ix_comments_author_id_created_at_id"),
     ],
 )
 def test_comments_are_listed_by_index(plan, anonymous, commented, path, index):
@@ -133,6 +157,30 @@ def test_comments_are_listed_by_index(plan, anonymous, commented, path, index):
         assert "Sort" not in text, text
         assert "TEMP B-TREE" not in text, text
         assert_no_table_scan(text)
+
+
+def test_members_are_found_by_index(plan, app, anonymous):
+    with app.app_context():
+        assert sum(names.INDEX.rebuild()) == 100
+    first = "/users?q=user&limit=5"
+    for url in (first, next_url(anonymous.get(first))):
+        text = plan(anonymous, url)
+        index = "pk_user_search" if POSTGRES else "SEARCH user_search USING PRIMARY KEY (name>"
+        assert index in text, text
+        assert "Sort" not in text, text
+        assert "TEMP B-TREE" not in text, text
+        assert_no_table_scan(text)
+
+
+def test_changes_are_listed_by_index(plan, anonymous, alice):
+    cursor = anonymous.get("/changes").json["cursor"]
+    for number in range(5):
+        alice.create_post(str(number))
+    text = plan(anonymous, f"/changes?after={cursor}&limit=3")
+    index = "ix_changes_transaction_id_seq" if POSTGRES else "USING INTEGER PRIMARY KEY (rowid>?)"
+    assert index in text, text
+    assert "Sort" not in text, text
+    assert "TEMP B-TREE" not in text, text
 
 
 def test_deletion_scans_no_table(plan, app, alice, moderator, commented):
@@ -160,6 +208,98 @@ def test_posts_are_listed_by_index(plan, anonymous, alice):
         assert not re.search(r"SCAN posts(?! USING INDEX)", text), text
 
 
+def test_thumbnails_of_a_page_are_found_by_index(plan, anonymous):
+    text = plan(anonymous, "/")
+    assert "ix_images_post_id_created_at_id" in text, text
+    assert_no_table_scan(text)
+
+
+def test_applications_are_listed_by_index(plan, app, moderator):
+    first = "/applications?limit=1"
+    for _ in range(2):
+        apply(app)
+    link = moderator.get(first).headers["Link"]
+    for url in (first, re.search("<(.*)>", link)[1]):
+        text = plan(moderator, url)
+        assert "ix_users_pending_since_id" in text, text
+        assert "Sort" not in text, text
+        assert "TEMP B-TREE" not in text, text
+        assert_no_table_scan(text)
+
+
+@pytest.fixture
+def notified(app, alice, many_rows):
+    """Let a hundred members have many notifications, half of which are read."""
+    with app.app_context():
+        rows = [
+            {
+                "user_id": user_id,
+                "created_at": now() + timedelta(milliseconds=number),
+                "id": new_id(),
+                "kind": "comment",
+                "read_at": now() if number % 2 else None,
+            }
+            for number in range(40)
+            for user_id in db.session.scalars(sa.select(User.id))
+        ]
+        db.session.execute(sa.insert(Notification), rows)
+        db.session.commit()
+        if POSTGRES:
+            db.session.execute(sa.text("ANALYZE"))
+            db.session.commit()
+
+
+@pytest.mark.usefixtures("notified")
+@pytest.mark.parametrize(
+    ("query", "index"), [("", "pk_notifications"), ("&unread=true", "ix_notifications_unread")]
+)
+def test_notifications_are_listed_by_index(plan, alice, query, index):
+    first = f"/notifications?limit=5{query}"
+    index = index if POSTGRES else "SEARCH notifications USING PRIMARY KEY"
+    for url in (first, next_url(alice.get(first))):
+        text = plan(alice, url)
+        assert index in text, text
+        assert "Sort" not in text, text
+        assert "TEMP B-TREE" not in text, text
+        assert_no_table_scan(text)
+
+
+@pytest.mark.usefixtures("notified")
+def test_unread_notifications_are_counted_by_one_partial_index(plan, alice):
+    text = plan(alice, "/notifications/unread")
+    index = "ix_notifications_unread"
+    assert (index if POSTGRES else f"COVERING INDEX {index}") in text, text
+    assert_no_table_scan(text)
+
+
+@pytest.fixture
+def uses(app, many_rows):
+    """Say of all users that they came by invitations."""
+    with app.app_context():
+        people = db.session.scalars(sa.select(User.id))
+        uses = [{"user_id": person, "invitation_id": new_id()} for person in people]
+        db.session.execute(sa.insert(InvitationUse), uses)
+        if POSTGRES:
+            db.session.execute(sa.text("ANALYZE"))
+        db.session.commit()
+
+
+@pytest.mark.usefixtures("uses")
+@pytest.mark.parametrize("role", ["alice", "moderator"])
+def test_invitations_are_listed_by_index(request, plan, app, alice, role):
+    client, first = request.getfixturevalue(role), "/invitations?limit=1"
+    for _ in range(100):  # of others, without which Postgres may choose another index
+        invite(app, None)
+    for _ in range(2):
+        invite(app, alice.user["id"])
+    link = client.get(first).headers["Link"]
+    for url in (first, re.search("<(.*)>", link)[1]):
+        text = plan(client, url)
+        assert f"ix_invitations_{'created_by_id_' if role == 'alice' else ''}created_at_id" in text
+        assert "ix_invitation_uses_invitation_id" in text
+        assert_no_table_scan(text)
+
+
 @pytest.mark.usefixtures("many_rows")
 def test_lists_select_no_content(anonymous, alice, statements):
     for url in lists(anonymous, alice):
@@ -182,6 +322,9 @@ def test_lists_select_no_content(anonymous, alice, statements):
         ("/posts/{illustrated}/comments", 1, 1),
         ("/comments/{comment}", 1, 1),
         ("/images/{image}", 1, 1),
+        ("/images/{image}/thumbnail", 1, 1),
+        ("/images/{image}/metadata", 1, 1),
+        ("/", 2, 2),
         ("/users/me", 0, 1),
         ("/sessions", 0, 2),
         ("/openapi.json", 0, 0),
@@ -200,7 +343,7 @@ def test_no_request_makes_a_needless_query(
         statements.clear()
         client.get(url)
         assert len(queries(statements)) == count, statements
-        assert ("image_data" in " ".join(statements)) == url.startswith("/images")
+        assert ("image_data" in " ".join(statements)) == (url == f"/images/{named['image']['id']}")
 
 
 def test_a_session_is_found_by_index(plan, alice):

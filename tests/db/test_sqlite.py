@@ -45,6 +45,7 @@ def test_sqlite_connections_are_configured(app):
         "synchronous": 2,  # FULL
         "foreign_keys": 1,
         "journal_size_limit": 67108864,
+        "wal_autocheckpoint": 4000,
         "cache_size": -500,
         "mmap_size": 0,
         "trusted_schema": 0,
@@ -59,7 +60,7 @@ def test_sqlite_connections_are_configured(app):
 
 
 def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, short_lock_timeout):
-    """Reads succeed; writes are 503 with Retry-After."""
+    """While another process writes, requests can read. Writes get 503 with `Retry-After`."""
     with short_lock_timeout.begin() as writer:
         writer.execute(sa.update(User).values(bio="x"))
         assert alice.get("/posts").status_code == 200
@@ -70,7 +71,7 @@ def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, short_lock_ti
     assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
 
-def test_a_full_disk_is_507_for_writes_only(empty_app):
+def test_a_full_disk_gets_507_for_writes_only(empty_app):
     """On a database of its own, since that of other tests has free pages."""
 
     def allow_no_new_page(connection, *_):
@@ -92,7 +93,7 @@ def test_a_full_disk_is_507_for_writes_only(empty_app):
     assert client.post("/posts", json=body).status_code == 201
 
 
-def test_a_disk_quota_is_507_for_writes_only(tmp_path):
+def test_a_disk_quota_gets_507_for_writes_only(tmp_path):
     """In a process of its own, whose files may not grow, which SQLite takes for an I/O error."""
     command = [sys.executable, "-c", EXCEED_QUOTA, f"sqlite:///{tmp_path / 'posting.db'}"]
     run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)

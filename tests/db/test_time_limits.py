@@ -62,12 +62,10 @@ class TestTimeLimit:
                 assert not is_limited(connection.exec_driver_sql)
             assert is_limited(self.fetch)
 
-    @pytest.mark.parametrize("path", ["/posts?q=x", "/search?q=x"])
-    def test_a_request_that_takes_longer_is_503(self, anonymous, monkeypatch, caplog, path):
+    @pytest.mark.parametrize("path", ["/posts?q=x", "/comments?q=x", "/search?q=x"])
+    def test_a_request_that_takes_longer_gets_503(self, anonymous, monkeypatch, caplog, path):
         endless = "SELECT pg_sleep(30)" if POSTGRES else self.LONG.format("")
-        monkeypatch.setattr(
-            "posting.posts.search.results.find_posts", lambda *_: self.fetch(endless)
-        )
+        monkeypatch.setattr("posting.search.index.Index.find", lambda *_: self.fetch(endless))
         monkeypatch.setattr("posting.db.sqlite.READ_SECONDS", 0.05)  # on SQLite
         response = anonymous.get(path, headers={"Accept": "application/json"})
         assert response.status_code == 503

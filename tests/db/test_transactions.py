@@ -1,4 +1,4 @@
-"""What begins a transaction, and the locks that requests do not hold."""
+"""Transactions: the first write begins one, and hashing a password or reading a body does not."""
 
 from datetime import timedelta
 from unittest.mock import Mock

@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 import sqlalchemy as sa
 
 from posting import create_app
-from posting.db.base import db
+from posting.db.base import archived_tables, db
 from posting.db.migrations.revisions import head_revision
-from posting.posts import search
+from posting.search import all_indexes
 from tests.helpers import ROOT
 
 ARCHIVES = ROOT / "tests" / "ops" / "archives"  # one of each schema, not compressed
@@ -55,16 +55,17 @@ def delete_all_rows(app):
     with app.app_context(), db.engine.begin() as connection:
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
-        search.clear(connection)
+        for index in all_indexes():
+            index.clear(connection)
 
 
 def count_rows(app):
-    """Return the number of rows per table."""
+    """Return the number of rows per table, of the tables in an archive."""
     with app.app_context(), db.engine.connect() as connection:
         count = sa.func.count()
         return {
-            name: connection.scalar(sa.select(count).select_from(table))
-            for name, table in db.metadata.tables.items()
+            table.name: connection.scalar(sa.select(count).select_from(table))
+            for table in archived_tables()
         }
 
 
@@ -84,7 +85,7 @@ def read_archive(path):
 
 
 # Lines of the example. Lines 2 and 3 are users, 6 and 7 a comment and a reply to it.
-USER, KEY, POST, COMMENT, REPLY, IMAGE, DATA = 2, 4, 5, 6, 7, 8, 9
+USER, KEY, POST, COMMENT, REPLY, IMAGE, DATA, THUMBNAIL = 2, 4, 5, 6, 7, 8, 9, 10
 
 # Each of the following returns a function that changes the lines of an archive.
 

@@ -9,12 +9,13 @@ from pysqlite3 import dbapi2 as sqlite
 
 
 def rows(file):
-    """Return all rows of a database, table by table."""
+    """Return all rows of a database, table by table, without the epoch, which a restore renews."""
     with closing(sqlite.connect(file)) as connection:
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         return {
             name: connection.execute(f'SELECT * FROM "{name}" ORDER BY 1').fetchall()
             for (name,) in tables.fetchall()
+            if name != "epochs"
         }
 
 

@@ -5,8 +5,8 @@ import click
 from posting import create_app
 from posting.db.base import db
 from posting.ops import doctor
-from posting.posts import search
 from posting.posts.models import Post
+from posting.posts.search import INDEX
 
 GOOD = {
     "PASSWORD_HASH": "scrypt:32768:8:3",
@@ -42,8 +42,8 @@ def add_post(app, **values):
     with app.app_context():
         db.session.add(Post(title="x", content="x", **values))
         db.session.flush()
-        search.clear(db.session.connection())
-        list(search.build(db.session.connection()))
+        INDEX.clear(db.session.connection())
+        list(INDEX.build(db.session.connection()))
         db.session.commit()
 
 

@@ -5,7 +5,7 @@ from io import BytesIO
 
 from PIL import Image, ImageChops, ImageStat
 
-from posting.images.codec import ReencodedImage
+from posting.images.codec import MAX_THUMBNAIL_BYTES, THUMBNAIL_SIDE, ReencodedImage, Thumbnail
 from posting.images.codec import child as codec
 
 MAX_BYTES = 5 * 2**20
@@ -21,13 +21,21 @@ ALLOWED_PARTS = {
 
 
 def reencode(data, max_bytes=MAX_BYTES):
-    described, encoded = codec.reencode(data, max_bytes=max_bytes)
-    return ReencodedImage(data=encoded, **described)
+    described, thumbnail, encoded = codec.reencode(
+        data, max_bytes=max_bytes, max_thumbnail=MAX_THUMBNAIL_BYTES
+    )
+    sizes = described.pop("thumbnail")
+    assert sizes.pop("bytes") == len(thumbnail)
+    return ReencodedImage(data=encoded, thumbnail=Thumbnail(data=thumbnail, **sizes), **described)
 
 
 def reencode_and_check(data):
-    """Reencode an image, check that only allowed parts are left, and return the new image."""
+    """Reencode an image, check that only allowed parts are left, and return the new image.
+
+    Check its thumbnail as well.
+    """
     reencoded = reencode(data)
+    open_thumbnail(reencoded)
     image = open_image(reencoded.data)
     assert reencoded.media_type == Image.MIME[image.format]
     assert (reencoded.width, reencoded.height) == image.size
@@ -36,6 +44,19 @@ def reencode_and_check(data):
     assert not image.getexif()
     assert reencode(reencoded.data).media_type == reencoded.media_type
     return image
+
+
+def open_thumbnail(reencoded):
+    """Check the thumbnail of an image, and return it."""
+    thumbnail = open_image(reencoded.thumbnail.data)
+    assert thumbnail.format == "WEBP"
+    assert thumbnail.n_frames == 1
+    assert thumbnail.size == (reencoded.thumbnail.width, reencoded.thumbnail.height)
+    assert max(thumbnail.size) <= min(THUMBNAIL_SIDE, max(reencoded.width, reencoded.height))
+    assert len(reencoded.thumbnail.data) <= MAX_THUMBNAIL_BYTES
+    assert set(part_names(reencoded.thumbnail.data)) <= {"VP8 ", "VP8X", "ALPH"}
+    assert SECRET not in reencoded.thumbnail.data
+    return thumbnail
 
 
 def difference(image, other):

@@ -5,7 +5,7 @@ from io import BytesIO
 import sqlalchemy as sa
 
 from posting.db.base import db
-from posting.images.models import Image, ImageData
+from posting.images.models import Image, ImageData, Thumbnail
 from tests.helpers import pictures
 
 
@@ -18,7 +18,8 @@ def form(data=None, **fields):
 
 
 def row_counts(app):
-    """Return the numbers of images and of their data."""
+    """Return the numbers of images, of their data and of their thumbnails."""
     with app.app_context():
         count = sa.select(sa.func.count())
-        return [db.session.scalar(count.select_from(table)) for table in (Image, ImageData)]
+        tables = Image, ImageData, Thumbnail
+        return [db.session.scalar(count.select_from(table)) for table in tables]

@@ -1,19 +1,28 @@
 """The child process that decodes images: its limits and its failures."""
 
+import json
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
+from PIL import Image
 
 from posting.images import codec as imaging
 from posting.images.codec import BusyError, ImageError
 from posting.images.codec import child as codec
-from tests.helpers import pictures
+from tests.helpers import image_files, pictures
 
 MAX_BYTES = 5 * 2**20
+VALID = {
+    "media_type": "image/png",
+    "width": 1,
+    "height": 1,
+    "thumbnail": {"width": 1, "height": 1, "bytes": 1},
+}
 
 
 def reencode(data=b"", max_bytes=MAX_BYTES):
@@ -53,20 +62,35 @@ def test_the_child_process_gives_the_same_result(format, animated):
         data = pictures.encoded(pictures.scene("RGB"), format, **exif)
     for max_bytes in (MAX_BYTES, 600):
         try:
-            properties, encoded = codec.reencode(data, max_bytes=max_bytes)
+            expected = image_files.reencode(data, max_bytes)
         except codec.ImageError as error:
             with pytest.raises(ImageError, match=str(error)):
                 reencode(data, max_bytes)
         else:
-            expected = imaging.ReencodedImage(data=encoded, **properties)
             assert reencode(data, max_bytes) == expected
+            assert imaging.make_thumbnail(expected.data).width == expected.thumbnail.width
 
 
 @pytest.mark.parametrize("profile", [pictures.swapped_profile(), b"no profile"])
 def test_the_child_process_converts_colors(profile):
     data = pictures.encoded(pictures.scene(), "PNG", icc_profile=profile)
-    _, encoded = codec.reencode(data, max_bytes=MAX_BYTES)
-    assert reencode(data).data == encoded
+    assert reencode(data) == image_files.reencode(data)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
+def test_the_child_process_makes_thumbnails_of_all_modes(mode):
+    data = pictures.encoded(Image.new(mode, (400, 300)), "PNG")
+    assert imaging.make_thumbnail(data) == image_files.reencode(data).thumbnail
+
+
+def test_the_child_process_serves_the_former_version():
+    """The former version knows no thumbnails, and serves until its restart."""
+    data = pictures.png()
+    command = [*imaging.COMMAND, str(MAX_BYTES)]
+    output = subprocess.run(command, input=data, capture_output=True, check=True).stdout
+    header, _, encoded = output.partition(b"\n")
+    assert json.loads(header) == {"media_type": "image/png", "width": 48, "height": 32}
+    assert encoded == reencode(data).data
 
 
 def test_the_reason_of_a_refusal_is_passed_on():
@@ -184,13 +208,36 @@ class TestFailures:
             "[]",
             "{}",
             '{"media_type": "text/html", "width": 1, "height": 1}',
-            '{"media_type": "image/png", "width": 0, "height": 1}',
-            '{"media_type": "image/png", "width": "x", "height": 1}',
+            '{"media_type": "image/png", "width": 1, "height": 1}',
+            '{"media_type": "image/png", "width": 1, "height": 1, "thumbnail": 1}',
+            VALID | {"media_type": "text/html"},
+            VALID | {"width": 0},
+            VALID | {"width": "x"},
+            VALID | {"color": "red"},
+            VALID | {"thumbnail": VALID["thumbnail"] | {"width": 0}},
+            VALID | {"thumbnail": VALID["thumbnail"] | {"height": 321}},
+            VALID | {"thumbnail": VALID["thumbnail"] | {"height": "x"}},
+            VALID | {"thumbnail": VALID["thumbnail"] | {"bytes": 0}},
+            VALID | {"thumbnail": VALID["thumbnail"] | {"bytes": -1}},
+            VALID | {"thumbnail": VALID["thumbnail"] | {"bytes": 4}},
         ],
+        ids=str,
     )
     def test_invalid_output_is_a_busy_error(self, run_in_codec, output):
-        run_in_codec(f"print({output!r})")
+        header = output if isinstance(output, str) else json.dumps(output)
+        run_in_codec(f"print({header!r}); print('xx', end='')")
         with pytest.raises(BusyError):
+            reencode()
+
+    def test_valid_output_is_accepted(self, run_in_codec):
+        run_in_codec(f"print({json.dumps(VALID)!r}); print('xx', end='')")
+        assert (reencode().thumbnail.data, reencode().data) == (b"x", b"x")
+
+    @pytest.mark.parametrize("size", [20_000, 20_001])
+    def test_a_thumbnail_that_is_too_large_is_a_busy_error(self, run_in_codec, size):
+        header = VALID | {"thumbnail": VALID["thumbnail"] | {"bytes": size}}
+        run_in_codec(f"print({json.dumps(header)!r}); print('x' * {size}, end='')")
+        with nullcontext() if size == 20_000 else pytest.raises(BusyError):
             reencode()
 
     def test_a_process_without_a_deadline_is_killed(self, monkeypatch):

@@ -4,11 +4,13 @@ from io import BytesIO
 from time import sleep
 
 import pytest
+import sqlalchemy as sa
 from PIL import Image as Pillow
 
 from posting.db.base import db
 from posting.images import codec as imaging
-from posting.images.models import Image, ImageData
+from posting.images.models import Image, ImageData, Thumbnail
+from posting.posts.models import Post
 from posting.web.etags import if_none_match
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_problem, error_locations
@@ -51,6 +53,7 @@ def test_an_image_is_added_and_read(alice, anonymous, post):
     assert image == {
         "id": image["id"],
         "url": f"http://localhost{path(image)}",
+        "thumbnail_url": f"http://localhost{path(image)}/thumbnail",
         "post_id": post["id"],
         "media_type": "image/png",
         "width": 48,
@@ -91,6 +94,60 @@ def test_an_image_is_cached_forever_and_served_in_a_sandbox(anonymous, image):
     assert (other.status_code, other.data) == (200, picture.data)
 
 
+class TestThumbnail:
+    def test_it_is_served_like_its_image(self, alice, anonymous, post):
+        image = alice.add_image(post, pictures.encoded(pictures.scene(size=(640, 480)), "PNG"))
+        thumbnail = anonymous.get(image["thumbnail_url"])
+        assert thumbnail.content_type == "image/webp"
+        assert Pillow.open(BytesIO(thumbnail.data)).size == (320, 240)
+        picture = anonymous.get(image["url"])
+        for name in (
+            "ETag",
+            "Cache-Control",
+            "Content-Security-Policy",
+            "Cross-Origin-Resource-Policy",
+            "X-Content-Type-Options",
+        ):
+            assert thumbnail.headers[name] == picture.headers[name]
+        head = anonymous.head(image["thumbnail_url"])
+        assert (head.data, head.content_length) == (b"", len(thumbnail.data))
+        etag = {"If-None-Match": thumbnail.headers["ETag"]}
+        again = anonymous.get(image["thumbnail_url"], headers=etag)
+        assert (again.status_code, again.data) == (304, b"")
+        other = anonymous.get(image["thumbnail_url"], headers={"If-None-Match": '"other"'})
+        assert (other.status_code, other.data) == (200, thumbnail.data)
+
+    def test_an_image_of_the_former_version_has_none(self, app, alice, anonymous, post, image):
+        with app.app_context(), db.engine.begin() as connection:
+            connection.execute(sa.delete(Thumbnail))
+        problem = assert_problem(anonymous.get(image["thumbnail_url"]), 404)
+        assert problem["code"] == "no_such_thumbnail"
+        headers = {"If-None-Match": f'"{image["id"]}"'}
+        assert_problem(anonymous.get(image["thumbnail_url"], headers=headers), 404)
+        former = image | {"thumbnail_url": None}
+        metadata = anonymous.get(f"{path(image)}/metadata")
+        assert metadata.json == former
+        assert anonymous.get(f"/posts/{post['id']}").json["images"] == [former]
+        assert anonymous.get("/posts?expand=images").json[0]["images"] == [former]
+        headers = {"If-Match": metadata.headers["ETag"]}
+        edited = alice.patch(path(image), json={"alt": "A mill"}, headers=headers)
+        assert (edited.status_code, edited.json["thumbnail_url"]) == (200, None)
+        assert alice.delete(path(image)).status_code == 204
+
+    def test_lists_of_posts_with_images_have_its_url(self, alice, anonymous, post, image):
+        [listed] = anonymous.get("/posts?expand=images").json
+        assert listed["images"] == [image]
+
+    def test_an_unknown_id_gets_404_and_a_malformed_one_422(self, anonymous):
+        assert_problem(anonymous.get(f"/images/{UNKNOWN}/thumbnail"), 404)
+        assert error_locations(anonymous.get("/images/short/thumbnail")) == {"id"}
+
+    def test_it_is_deleted_with_its_image(self, alice, anonymous, image):
+        assert anonymous.get(image["thumbnail_url"]).status_code == 200
+        assert alice.delete(path(image)).status_code == 204
+        assert_problem(anonymous.get(image["thumbnail_url"]), 404)
+
+
 def test_an_etag_matches_with_the_suffix_of_a_compressing_proxy(app):
     for etag in ("x-br", "x-gzip", "x"):
         with app.test_request_context(headers={"If-None-Match": f'"{etag}"'}):
@@ -99,10 +156,29 @@ def test_an_etag_matches_with_the_suffix_of_a_compressing_proxy(app):
 
 def test_a_post_includes_its_images_but_the_list_does_not(alice, anonymous, post):
     images = [alice.add_image(post, alt=str(number)) for number in range(3)]
-    assert anonymous.get(f"/posts/{post['id']}").json == post | {"images": images}
+    assert anonymous.get(f"/posts/{post['id']}").json == post | {"image_count": 3, "images": images}
     edited = alice.patch(f"/posts/{post['id']}", json={"title": "On looms"}).json
     assert edited["images"] == images
     assert "images" not in anonymous.get("/posts").json[0]
+
+
+def test_a_list_has_the_number_of_images_and_another_etag(alice, anonymous, post):
+    def counts():
+        response = anonymous.get("/posts")
+        etags.add(response.headers["ETag"])
+        read = anonymous.get(f"/posts/{post['id']}").json
+        return response.json[0]["image_count"], read["image_count"]
+
+    etags = set()
+    assert post["image_count"] == 0
+    assert counts() == (0, 0)
+    image = alice.add_image(post)
+    assert counts() == (1, 1)
+    alice.add_image(post)
+    assert counts() == (2, 2)
+    assert len(etags) == 3
+    assert alice.delete(f"/images/{image['id']}").status_code == 204
+    assert counts() == (1, 1)
 
 
 def test_an_image_changes_a_read_but_not_the_version_of_its_post(alice, post):
@@ -118,14 +194,14 @@ def test_only_the_author_of_the_post_adds_images(app, bob, moderator, post):
     for other in (bob, moderator):
         assert_problem(other.post(list_path(post), data=form()), 403)
     assert_problem(bob.post(f"/posts/{UNKNOWN}/images", data=form()), 404)
-    assert row_counts(app) == [0, 0]
+    assert row_counts(app) == [0] * 3
 
 
 def test_a_post_has_at_most_ten_images(app, alice, post):
     for _ in range(10):
         last = alice.add_image(post)
     assert error_locations(alice.post(list_path(post), data=form())) == {"/file"}
-    assert row_counts(app) == [10, 10]
+    assert row_counts(app) == [10] * 3
     alice.delete(path(last))
     alice.add_image(post)
 
@@ -152,7 +228,7 @@ class TestEdit:
             ({"file": "x", "width": 5}, {"/file", "/width"}),
         ],
     )
-    def test_an_invalid_edit_is_422(self, alice, image, body, expected):
+    def test_an_invalid_edit_gets_422(self, alice, image, body, expected):
         assert error_locations(alice.patch(path(image), json=body)) == expected
 
     def test_only_the_author_changes_it(self, bob, moderator, image):
@@ -182,7 +258,7 @@ class TestIfMatch:
         assert alice.delete(path(image), headers=headers).status_code == 204
 
     @pytest.mark.parametrize("tag", ['"other"', "", "x", '"1"'])
-    def test_another_etag_is_412_and_changes_nothing(self, alice, anonymous, image, tag):
+    def test_another_etag_gets_412_and_changes_nothing(self, alice, anonymous, image, tag):
         headers = {"If-Match": tag}
         assert_problem(alice.patch(path(image), json={"alt": "x"}, headers=headers), 412)
         assert_problem(alice.delete(path(image), headers=headers), 412)
@@ -198,7 +274,7 @@ class TestDeletion:
         assert_problem(anonymous.get(path(image), headers=headers), 404)
         assert_problem(alice.patch(path(image), json={"alt": "x"}), 404)
         assert anonymous.get(f"/posts/{post['id']}").json["images"] == []
-        assert row_counts(app) == [0, 0]
+        assert row_counts(app) == [0] * 3
 
     def test_a_moderator_deletes_an_image_but_another_member_does_not(self, bob, moderator, image):
         assert_problem(bob.delete(path(image)), 403)
@@ -206,9 +282,9 @@ class TestDeletion:
 
     def test_images_are_deleted_with_their_post(self, app, alice, post, image):
         assert alice.delete(f"/posts/{post['id']}").status_code == 204
-        assert row_counts(app) == [0, 0]
+        assert row_counts(app) == [0] * 3
 
-    @pytest.mark.parametrize(("content", "expected"), [("keep", [1, 1]), ("delete", [0, 0])])
+    @pytest.mark.parametrize(("content", "expected"), [("keep", [1] * 3), ("delete", [0] * 3)])
     def test_images_are_kept_or_deleted_with_the_posts_of_an_account(
         self, app, alice, image, content, expected
     ):
@@ -224,7 +300,7 @@ class TestDeletion:
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-def test_an_unknown_id_is_404_and_a_malformed_one_422(alice, method):
+def test_an_unknown_id_gets_404_and_a_malformed_one_422(alice, method):
     body = {} if method == "PATCH" else None
     response = alice.open(f"/images/{UNKNOWN}", method=method, json=body)
     assert assert_problem(response, 404)["detail"] == "There is no such image."
@@ -239,7 +315,7 @@ def test_image_urls_start_with_the_public_url(make_app, alice, post, image):
     assert listed["url"] == f"https://example.org/community{path(image)}"
 
 
-def test_an_upload_is_503_while_too_many_others_wait(alice, post):
+def test_an_upload_gets_503_while_too_many_others_wait(alice, post):
     while imaging._queue.acquire(blocking=False):
         pass
     try:
@@ -293,6 +369,7 @@ class TestChecksBeforeProcessing:
                 db.session.add(image)
                 db.session.flush()
                 db.session.add(ImageData(image_id=image.id, data=bytes([number])))
+            db.session.execute(sa.update(Post).values(image_count=10))
             db.session.commit()
         assert error_locations(alice.post(list_path(post), data=form())) == {"/file"}
 
@@ -308,20 +385,20 @@ class TestChecksAfterProcessing:
 
     def assert_refused(self, alice, post, status):
         assert_problem(alice.post(list_path(post), data=form()), status)
-        assert row_counts(alice.application) == [0, 0]
+        assert row_counts(alice.application) == [0] * 3
 
-    def test_a_suspended_user_is_401(self, flask, alice, post, during_processing):
+    def test_a_suspended_user_gets_401(self, flask, alice, post, during_processing):
         during_processing(lambda: flask("users", "suspend", "alice"))
         self.assert_refused(alice, post, 401)
 
-    def test_an_ended_session_is_401(self, alice, post, during_processing):
+    def test_an_ended_session_gets_401(self, alice, post, during_processing):
         during_processing(lambda: alice.copy().post("/signout"))
         self.assert_refused(alice, post, 401)
 
-    def test_a_deleted_account_is_401(self, alice, post, during_processing):
+    def test_a_deleted_account_gets_401(self, alice, post, during_processing):
         during_processing(lambda: alice.copy().delete(f"/users/{alice.user['id']}"))
         self.assert_refused(alice, post, 401)
 
-    def test_a_deleted_post_is_404(self, alice, post, during_processing):
+    def test_a_deleted_post_gets_404(self, alice, post, during_processing):
         during_processing(lambda: alice.copy().delete(f"/posts/{post['id']}"))
         self.assert_refused(alice, post, 404)

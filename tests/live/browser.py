@@ -5,9 +5,22 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 PASSWORD = "a long walk by the sea"
+TOUCH = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+# Adds comments to the post of the page, as the reader; returns their ids.
+ADD_COMMENTS = """async (texts) => {
+  const post = location.pathname.split("/").at(-1);
+  const headers = {"Content-Type": "application/json"};
+  const ids = [];
+  for (const content of texts) {
+    const body = JSON.stringify({content});
+    const answer = await fetch(`/posts/${post}/comments`, {method: "POST", headers, body});
+    ids.push((await answer.json()).id);
+  }
+  return ids;
+}"""
 TIMEOUT = 30_000  # milliseconds, for tests that run in parallel
 CLOSE_SECONDS = 10
 expect.set_options(timeout=TIMEOUT)
@@ -61,9 +74,15 @@ def close(opened: BrowserContext | Browser) -> None:
 
 
 def name_of(member: Page) -> str:
-    link = member.locator("[data-my-name]")
-    expect(link).not_to_have_text("Settings")  # until the page knows who has signed in
-    return link.inner_text()
+    summary = member.locator(".menu summary")
+    expect(summary).not_to_have_text("Account")  # until the page knows who has signed in
+    return summary.inner_text()
+
+
+def sign_out(page: Page) -> None:
+    """Sign out by the menu in the header."""
+    page.locator(".menu summary").click()
+    page.get_by_role("button", name="Sign out").click()
 
 
 def sign_in(page: Page, name: str, password: str = PASSWORD) -> None:
@@ -94,7 +113,37 @@ def write(page: Page, title: str = "On engines", text: str = "They weave algebra
     expect_post(page, title)
 
 
+def reply_to(page: Page, comment: Locator, text: str) -> None:
+    comment.get_by_role("link", name="Reply").click()
+    page.get_by_label("Your reply").fill(text)
+    page.locator(".opened").get_by_role("button", name="Reply").click()
+    expect(page.locator(".thread")).to_contain_text(text)
+
+
 def answer(page: Page, text: str) -> None:
     page.get_by_label("Your comment").fill(text)
     page.get_by_role("button", name="Comment").click()
     expect(page.locator(".thread")).to_contain_text(text)
+
+
+def tab_to(page: Page, name: str, *keys: str) -> None:
+    """Press Tab until the element with this text or label has the focus, and then other keys."""
+    find = """() => {
+      const element = document.activeElement;
+      return element.labels?.[0]?.textContent.trim() || element.textContent.trim();
+    }"""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(find) == name:
+            for key in keys:
+                page.keyboard.press(key)
+            return
+    raise AssertionError(f"{name} cannot be reached by keyboard")
+
+
+def type_into(page: Page, label: str, text: str, *keys: str) -> None:
+    """Replace the text of a control, which is reached by Tab; then press other keys."""
+    tab_to(page, label, "Control+A")
+    page.keyboard.type(text)
+    for key in keys:
+        page.keyboard.press(key)

@@ -154,6 +154,17 @@ class Site:
         with self.client() as client:
             return client.get(self.url + path, timeout=20, **options)
 
+    def flask(self, *arguments: str) -> str:
+        """Run a `flask` command with the settings of the site, and return its output."""
+        return subprocess.run(
+            [sys.executable, "-m", "posting", *arguments],
+            cwd=ROOT,
+            env=os.environ | self.gunicorns[0].environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
     def wait(self) -> None:
         """Wait until the site answers."""
         for _ in range(1000):

@@ -13,6 +13,7 @@ from posting import create_app
 from posting.db.base import db
 from posting.db.types import new_id, now
 from posting.images.models import Image, ImageData
+from posting.images.queries import UPDATE_COUNT
 from posting.posts.models import Post
 from tests.conftest import new_database
 from tests.live.clients import scaled
@@ -59,6 +60,8 @@ def add_large_images(url):
             db.session.add_all([image, ImageData(image_id=image.id, data=data)])
             db.session.commit()
             db.session.expunge_all()
+        db.session.execute(UPDATE_COUNT, {"post": post_id})
+        db.session.commit()
         db.session.remove()
         db.engine.dispose()
 

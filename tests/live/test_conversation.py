@@ -118,7 +118,7 @@ def test_an_account_is_deleted_while_others_comment(url, pool, users, status_cou
         assert deleted == 204
         assert set(created[:4]) <= ({201} if content == "keep" else {201, 404})
         assert set(created[4:8]) == {201}
-        # A reply to a deleted comment is a 422.
+        # A reply to a deleted comment is refused with 422.
         assert set(created[8:12]) <= ({201} if content == "keep" else {201, 422})
         assert set(created[12:]) <= {201, 401}
         status_counts.update([*created, deleted])

@@ -23,9 +23,12 @@ def test_a_worker_stays_small_with_hostile_texts(serve, pool, figure):
     [worker] = workers(server, 1)
     ada = sign_in(server.url, "ada")
     paths = ["/", "/@ada", "/feed.atom", "/feed.json", "/search?q=engines", "/search?q=a*"]
+    paths += ["/search?q=engines&show=comments", "/comments?q=engines", "/comments/feed.atom"]
     for text in STANDING:
         body = {"title": "On engines", "content": text}
         post = ada.post(f"{server.url}/posts", json=body, timeout=20).json()
+        body = {"content": f"engines {text}"[:10_000]}
+        ada.post(f"{server.url}/posts/{post['id']}/comments", json=body, timeout=20)
         paths += [f"/p/{post['id']}", f"/p/{post['id']}/edit"]
 
     def read(path):

@@ -59,6 +59,14 @@ def count_requests(site, path):
     return gunicorn.log.read_text().count(f"method=GET route={path} ")
 
 
+def get_as_it_is(site, path):
+    """Request a path whose encoded characters `requests` would decode."""
+    with site.client() as client:
+        request = requests.Request("GET", site.url).prepare()
+        request.url = site.url + path
+        return client.send(request, timeout=20, verify=client.verify)
+
+
 def connect(port, source="127.0.0.1"):
     return socket.create_connection(("127.0.0.1", port), 10, source_address=(source, 0))
 
@@ -115,14 +123,18 @@ class TestErrors:
     def test_the_internal_location_is_not_public(self, shared_site):
         assert_problem(shared_site.get("/nginx-problem"), 404)
 
-    def test_too_many_sign_ins(self, site):
-        guess = {"username": "unknown", "password": "a guessed password"}
+    @pytest.mark.parametrize(
+        ("path", "field", "status"),
+        [("/signin", "username", 401), ("/password-resets", "code", 422)],
+    )
+    def test_too_many_guesses(self, site, path, field, status):
+        guess = {field: "unknown", "password": "a guessed password"}
         with site.client() as client, ThreadPoolExecutor(8) as pool:
-            send = partial(client.post, f"{site.url}/signin", json=guess, timeout=20)
+            send = partial(client.post, site.url + path, json=guess, timeout=20)
             responses = []
             while not (refused := [each for each in responses if each.status_code == 429]):
                 responses += pool.map(lambda _: send(), range(20))
-        assert {response.status_code for response in responses} == {401, 429}
+        assert {response.status_code for response in responses} == {status, 429}
         assert assert_problem(refused[0], 429).headers["Retry-After"] == "1"
         assert site.get("/posts").status_code == 200
         assert site.get("/signin").status_code == 200  # the page is not limited
@@ -227,6 +239,34 @@ class TestLog:
         log, [gunicorn] = shared_site.nginx.folder / "posting.access.log", shared_site.gunicorns
         wait_until(lambda: f" {request_id}\n" in log.read_text())
         assert request_id in gunicorn.log.read_text()
+
+    def test_no_log_has_the_token_of_a_feed(self, site):
+        """Not even if the service is down, which nginx's error log notes with the whole request."""
+        token = "posting_" + "x" * 43
+        paths = (
+            f"/feeds/{token}/feed.atom?a=b",
+            f"/feeds//{token}/feed.atom",
+            f"/%66eeds/{token}/p/{'a' * 21}/feed.json",
+        )
+        hidden = ("/feeds/{token}/feed.atom?a=b", f"/%66eeds/{{token}}/p/{'a' * 21}/feed.json")
+        plain = f"http://localhost:{site.nginx.http}{paths[0]}"
+        assert requests.get(plain, timeout=20, allow_redirects=False).status_code == 308
+        for path in paths:
+            assert_problem(get_as_it_is(site, path), 404 if "//" in path else 401)
+        [gunicorn] = site.gunicorns
+        assert "route=/feeds/{token}/feed.atom status=401" in gunicorn.log.read_text()
+        gunicorn.listener.close()
+        gunicorn.stop()
+        for path in (*paths, "/posts?limit=3"):
+            assert_problem(get_as_it_is(site, path), 502)
+        gunicorn.process.wait = lambda *_: None
+        access, errors = (site.nginx.folder / name for name in ("posting.access.log", "error.log"))
+        wait_until(lambda: "/posts?limit=3 " in access.read_text())
+        wait_until(lambda: "/posts?limit=3 " in errors.read_text())
+        for path in hidden:
+            assert access.read_text().count(f'"GET {path} HTTP/1.1"') >= 2
+        for log in (access, errors, gunicorn.log):
+            assert token not in log.read_text()
 
     def test_the_log_is_where_debian_rotates_it(self):
         site = (ROOT / "deploy" / "nginx.conf").read_text()
@@ -361,18 +401,23 @@ class TestCache:
         post = ada.post(f"{site.url}/posts", json=body, timeout=20).json()
         files = {"file": pictures.png()}
         path = f"{site.url}/posts/{post['id']}/images"
-        url = ada.post(path, files=files, timeout=20).json()["url"]
-        responses = [client.get(url, timeout=20) for client in (ada, site.client(), ada)]
-        assert {response.status_code for response in responses} == {200}
-        assert len({response.content for response in responses}) == 1
-        assert {response.headers["Cache-Control"] for response in responses} == {
-            "public, max-age=31536000, immutable"
-        }
-        assert count_requests(site, "/images/{id}") == 1
-        assert site.get(f"/images/{url[-21:]}?").content == responses[0].content
-        assert count_requests(site, "/images/{id}") == 1
+        image = ada.post(path, files=files, timeout=20).json()
+        for url, route in (
+            (image["url"], "/images/{id}"),
+            (image["thumbnail_url"], "/images/{id}/thumbnail"),
+        ):
+            responses = [client.get(url, timeout=20) for client in (ada, site.client(), ada)]
+            assert {response.status_code for response in responses} == {200}
+            assert len({response.content for response in responses}) == 1
+            assert {response.headers["Cache-Control"] for response in responses} == {
+                "public, max-age=31536000, immutable"
+            }
+            assert count_requests(site, route) == 1
+            again = site.get(url.removeprefix(site.url) + "?")
+            assert again.content == responses[0].content
+            assert count_requests(site, route) == 1
         cached = (site.nginx.folder / "posting-images").rglob("*")
-        assert sum(path.is_file() for path in cached) == 1
+        assert sum(path.is_file() for path in cached) == 2
 
     def test_the_metadata_of_an_image_is_not_cached_like_the_image(self, site, ada):
         body = {"title": "x", "content": "x"}
@@ -416,8 +461,9 @@ class TestCache:
 class TestPages:
     def test_pages_and_their_files_are_compressed(self, shared_site):
         files = re.findall(r'(?:href|src)="(/static/[^"]*)"', shared_site.get("/").text)
-        assert len(files) > 2
-        for path in ("/", *files):
+        texts = [path for path in files if not path.endswith(".png")]
+        assert len(texts) > 2
+        for path in ("/", *texts):
             assert shared_site.get(path).headers["Content-Encoding"] == "gzip", path
         for path in files:
             assert "immutable" in shared_site.get(path).headers["Cache-Control"]

@@ -115,26 +115,36 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     post = create_post(box, "Before the backup")
     request_path(box, "/docs/favicon-32x32.png", "--fail", "--output /root/picture.png")
     form = "--form file=@/root/picture.png"  # the sandbox of systemd allows the decoder
-    assert '"width":32' in request_path(box, f"/posts/{post['id']}/images", "--fail", ADA, form)
+    image = request_path(box, f"/posts/{post['id']}/images", "--fail", ADA, form)
+    assert '"width":32' in image
     assert "HTTP/2 200" in request_path(box, "/", "--head")
 
     check_certificates(box)
     check_another_default_server(box)
 
-    name, close = left.pop("Set up your community")
+    [name] = left.pop("Set up your community")
     box.run(name)
     front, about = request_path(box, "/"), request_path(box, "/about")
     assert "The Loom" in front
     assert "A place for people who weave." in front
     assert "<p>Be kind." in about
-    box.run(close)
-    assert "signup_closed" in request_path(box, "/signup", "--json", CREDENTIALS)
+    let_people_in(box, left.pop("Let people in"))
     box.run("sed -i /POSTING_SIGNUP/d /opt/posting/.env && systemctl restart posting")
 
     [change] = left.pop("Change a setting")
     box.run(change)
     short = """'{"username": "bob", "password": "under fifteen"}'"""
     assert '"pointer":"/password"' in request_path(box, "/signup", "--json", short)
+
+    [close] = left.pop("Let only members read")
+    path = f"/images/{json.loads(image)['id']}"
+    status = "--output /dev/null --write-out '%{http_code}'"
+    assert request_path(box, path, status) == "200"
+    box.run(close)
+    assert [request_path(box, path, status), request_path(box, path, status, ADA)] == ["401", "200"]
+    doctor = box.run("cd /opt/posting && runuser -u posting -- .venv/bin/flask doctor")
+    assert "nginx caches nothing that only members may read" in doctor
+    box.run("sed -i /POSTING_READING/d /opt/posting/.env && systemctl restart posting")
 
     refuse_to_start(box)
 
@@ -224,6 +234,25 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     assert "posting" not in box.run("runuser -u postgres -- psql --list")
     box.run("nginx -t && systemctl is-active nginx")
     assert left == {}, "commands that were not run"
+
+
+def let_people_in(box, scripts):
+    setting, decide, invite, recover, leave = scripts
+    box.run(setting)
+    hedy = '"username": "hedy", "password": "a hop between channels"'
+    applied = f"""'{{{hedy}, "application": "Hello."}}'"""
+    assert '"state":"pending"' in request_path(box, "/signup", "--json", applied)
+    decided = box.run(decide)
+    assert "application:     Hello." in decided
+    assert "hedy may sign in now." in decided
+    assert '"username":"hedy"' in request_path(box, "/signin", "--json", f"'{{{hedy}}}'")
+    assert re.findall(rf"^{SITE}/(\w+)#", box.run(invite), re.MULTILINE) == ["signup", "reset"]
+    code = box.run(recover).strip().rpartition("#")[2]
+    reset = f"""'{{"code": "{code}", "password": "a foot of copper wire"}}'"""
+    request_path(box, "/password-resets", "--fail", "--json", reset)
+    left = box.run(leave)
+    assert "hedy" not in left
+    assert "grace is deleted." in left
 
 
 def check_certificates(box):

@@ -1,14 +1,20 @@
 """Concurrent requests to a real server: no update is lost and no request fails."""
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from functools import partial
 from threading import local
+from time import monotonic
 
 import pytest
 import requests
+import sqlalchemy as sa
 
-from tests.helpers import pictures
+from tests.helpers import ROOT, pictures
 from tests.live.clients import PASSWORD, clone, run_concurrently, scaled, sign_in
+from tests.live.load import wait_until
 
 
 def test_eight_sign_ups_with_one_username_create_one_user(url, pool, status_counts):
@@ -18,6 +24,124 @@ def test_eight_sign_ups_with_one_username_create_one_user(url, pool, status_coun
         statuses = Counter(run_concurrently(pool, [sign_up] * 8))
         assert statuses == {201: 1, 409: 7}
         status_counts += statuses
+
+
+@pytest.fixture
+def moderate(database):
+    """Return a function that returns a client of a moderator."""
+
+    def moderate(url):
+        client = sign_in(url, "morgan")
+        promote = "UPDATE users SET role = 'moderator' WHERE username = 'morgan'"
+        database.execute(sa.text(promote))
+        return client
+
+    return moderate
+
+
+@pytest.mark.parametrize("uses", [1, 3])
+def test_as_many_accounts_as_an_invitation_has_uses(url, pool, moderate, status_counts, uses):
+    """Sixteen people sign up by it at the same time."""
+    morgan = moderate(url)
+    for number in range(scaled(5, 50)):
+        created = morgan.post(f"{url}/invitations", json={"uses": uses}, timeout=20).json()
+        body = {"password": PASSWORD, "invitation": created["url"].partition("#")[2]}
+        names = [f"guest-{number}-{each}" for each in range(16)]
+        sign_ups = [
+            partial(requests.post, f"{url}/signup", json=body | {"username": name}, timeout=20)
+            for name in names
+        ]
+        statuses = Counter(run_concurrently(pool, sign_ups))
+        assert statuses == {201: uses, 422: 16 - uses}
+        shown = morgan.get(f"{url}/invitations/{created['id']}", timeout=20).json()
+        assert (shown["uses_left"], len(shown["used_by"])) == (0, uses)
+        found = [requests.get(f"{url}/users?username={name}", timeout=20).json() for name in names]
+        assert sum(map(len, found)) == uses
+        status_counts += statuses
+
+
+def test_an_invitation_is_ended_while_people_sign_up_by_it(url, pool, moderate, status_counts):
+    morgan = moderate(url)
+    for number in range(scaled(5, 50)):
+        created = morgan.post(f"{url}/invitations", json={"uses": 100}, timeout=20).json()
+        body = {"password": PASSWORD, "invitation": created["url"].partition("#")[2]}
+        actions = [
+            partial(
+                requests.post,
+                f"{url}/signup",
+                json=body | {"username": f"guest-{number}-{each}"},
+                timeout=20,
+            )
+            for each in range(15)
+        ]
+        end = partial(morgan.delete, f"{url}/invitations/{created['id']}", timeout=20)
+        *signed_up, ended = run_concurrently(pool, [*actions, end])
+        assert ended == 204
+        assert set(signed_up) <= {201, 422}
+        status_counts.update(signed_up)
+
+
+def test_an_application_is_approved_while_it_is_refused(url, serve, pool, moderate, status_counts):
+    morgan = moderate(url)
+    approving = serve(WEB_CONCURRENCY="2", POSTING_SIGNUP="approval").url
+    clients = [clone(morgan) for _ in range(8)]
+    body = {"username": "newcomer", "password": PASSWORD, "application": "Please."}
+    for number in range(scaled(10, 100)):
+        applied = body | {"username": f"newcomer-{number}"}
+        id = requests.post(f"{approving}/signup", json=applied, timeout=20).json()["id"]
+        path = f"{url}/applications/{id}"
+        approvals = [partial(client.post, f"{path}/approval", timeout=20) for client in clients[:4]]
+        refusals = [partial(client.delete, path, timeout=20) for client in clients[4:]]
+        statuses = run_concurrently(pool, [*approvals, *refusals])
+        [decided] = [status for status in statuses if status != 404]
+        assert decided in (statuses[:4] if decided == 201 else statuses[4:])
+        left = requests.get(f"{url}/users/{id}", timeout=20).status_code
+        assert (decided, left) in {(201, 200), (204, 404)}
+        status_counts.update(statuses)
+
+
+def run_command(database_url, *arguments):
+    """Run a command as an operator does, and return its output."""
+    return subprocess.run(
+        [sys.executable, "-m", "posting", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"POSTING_DATABASE_URL": database_url},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+
+
+def test_a_link_works_once(url, fresh_url, pool, status_counts):
+    """Sixteen requests use it at the same time, each with another password."""
+    sign_in(url, "alice")
+    for _ in range(scaled(3, 20)):
+        code = run_command(fresh_url, "users", "reset-link", "alice").strip().rpartition("#")[2]
+        assert_only_one_resets(url, pool, status_counts, {"code": code})
+
+
+def test_each_recovery_code_works_once(url, pool, status_counts):
+    alice = sign_in(url, "alice")
+    password = {"current_password": PASSWORD}
+    created = alice.post(f"{url}/recovery-codes", json=password, timeout=20).json()
+    for code in created["codes"][: scaled(4, 10)]:
+        ways = {"username": "alice", "recovery_code": code}
+        assert_only_one_resets(url, pool, status_counts, ways)
+
+
+def assert_only_one_resets(url, pool, status_counts, ways):
+    passwords = [f"walk number {number} by the sea" for number in range(16)]
+    resets = [
+        partial(
+            requests.post, f"{url}/password-resets", json=ways | {"password": password}, timeout=20
+        )
+        for password in passwords
+    ]
+    statuses = run_concurrently(pool, resets)
+    assert Counter(statuses) == {200: 1, 422: 15}
+    credentials = {"username": "alice", "password": passwords[statuses.index(200)]}
+    assert requests.post(f"{url}/signin", json=credentials, timeout=20).status_code == 200
+    status_counts.update(statuses)
 
 
 @pytest.mark.parametrize("field", ["title", "bio", "alt"])
@@ -35,7 +159,7 @@ def test_no_edit_with_if_match_is_lost(url, pool, status_counts, field):
     thread = local()
 
     def count_up(_):
-        """Add one to the number in the field; after a 412, read and try again."""
+        """Add one to the number in the field. If the response is 412, read and try again."""
         if not hasattr(thread, "client"):
             thread.client = clone(alice)
         tries = Counter()
@@ -104,6 +228,37 @@ def test_an_account_is_deleted_while_its_owner_posts(url, pool, status_counts, c
     left = requests.get(f"{url}/posts?limit=100", timeout=20).json()
     assert {post["author"] for post in left} <= {None}
     assert len(left) == (24 + posted.count(201) if content == "keep" else 0)
+
+
+@pytest.mark.usefixtures("stays_consistent")
+@pytest.mark.parametrize("content", ["keep", "delete"])
+def test_an_operator_deletes_an_account_that_writes(url, fresh_url, pool, database, content):
+    """Eight clients write all the time, and are refused once the account is deleted."""
+    alice = sign_in(url, "alice")
+    give_up = monotonic() + 60
+
+    def write(client):
+        statuses = Counter()
+        while not statuses[401]:
+            assert monotonic() < give_up
+            post = client.post(f"{url}/posts", json={"title": "x", "content": "x"}, timeout=20)
+            comment = f"{url}/posts/{post.json().get('id')}/comments"
+            for response in (post, client.post(comment, json={"content": "x"}, timeout=20)):
+                statuses[response.status_code] += 1
+            assert set(statuses) <= {201, 401, 404}, statuses
+        return statuses
+
+    writing = [pool.submit(write, clone(alice)) for _ in range(8)]
+    wait_until(lambda: database.scalar(sa.text("SELECT count(*) FROM comments")) > 20)
+    run_command(fresh_url, "users", "delete", "alice", "--content", content, "--yes")
+    for each in writing:
+        each.result()
+    assert requests.get(f"{url}/users?username=alice", timeout=20).json() == []
+    for table in ("posts", "comments"):
+        count = sa.text(f"SELECT count(*), count(author_id) FROM {table}")
+        left, with_author = database.execute(count).one()
+        assert with_author == 0
+        assert (left > 0) == (content == "keep")
 
 
 def test_a_post_is_deleted_while_it_is_edited(url, pool, status_counts):

@@ -61,7 +61,7 @@ def test_no_request_causes_a_server_error(send):
     assert send(b"GET / HTTP/1.0\r\n\r\n") == 200
 
 
-def test_more_than_a_hundred_headers_are_431(send):
+def test_more_than_a_hundred_headers_get_431(send):
     """A thousand headers of 8 KB kept a worker busy for 10 seconds."""
     head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
     assert send(head + b"".join(b"X-%d: y\r\n" % n for n in range(99)) + b"\r\n") == 200

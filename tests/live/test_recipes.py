@@ -46,7 +46,7 @@ TESTS = (
     "tests/db/test_migrations.py::test_each_migration_goes_down_and_up_with_rows",
     "tests/db/test_migrations.py::test_the_migrations_create_the_schema_of_the_models",
     "tests/web/test_openapi.py",
-    "tests/web/test_request_body.py::test_other_types_than_text_are_422[POST /posts-true]",
+    "tests/web/test_request_body.py::test_other_types_than_text_get_422[POST /posts-true]",
     "tests/live/test_readme.py",
     "tests/ops/test_archive_revisions.py",
     "tests/pages/test_forms.py",

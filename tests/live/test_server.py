@@ -131,6 +131,48 @@ def test_the_server_and_flask_read_the_same_file(checkout, database, command):
         assert (code, output) == (0, "ada is a moderator now.\n")
 
 
+def first_link(process):
+    """Return the link for the first account that a server prints, and the address before it."""
+    lines = iter(process.stdout.readline, "")
+    address = next(line.split()[3] for line in lines if line.startswith("Posting is at "))
+    assert next(lines).startswith("There is no account yet.")
+    return address, next(lines).strip()
+
+
+def test_the_first_run_prints_a_link_for_the_first_moderator(checkout, database):
+    checkout.settings(PORT=str(free_port()), WEB_CONCURRENCY="3")
+    former = ""
+    for command in (MAKE_RUN, SERVE):
+        with checkout.running(*command) as process:
+            url, link = first_link(process)
+            assert link.startswith(f"{url}/signup#")
+            assert link != former
+            if former:  # each start replaces the link
+                by_former = ADA | {"invitation": former.partition("#")[2]}
+                assert requests.post(f"{url}/signup", json=by_former, timeout=20).status_code == 422
+                by_link = ADA | {"invitation": link.partition("#")[2]}
+                created = requests.post(f"{url}/signup", json=by_link, timeout=20)
+                assert (created.status_code, created.json()["role"]) == (201, "moderator")
+            former = link
+            process.terminate()
+            output, _ = process.communicate(timeout=MAX_SECONDS)
+            assert "signup#" not in output
+    with checkout.running(*SERVE) as process:
+        assert process.stdout.readline().startswith("Posting is at ")
+        requests.get(f"{url}/readyz", timeout=20)
+        process.terminate()
+        output, _ = process.communicate(timeout=MAX_SECONDS)
+        assert output == ""
+
+
+def test_logs_in_json_have_no_link(checkout, database):
+    checkout.settings(PORT=str(free_port()), POSTING_LOG_FORMAT="json")
+    with checkout.running(*SERVE) as process:
+        lines = (json.loads(line)["message"] for line in iter(process.stderr.readline, ""))
+        message = next(line for line in lines if line.startswith("There is no account yet."))
+        assert message.endswith("Run: flask users create NAME --moderator")
+
+
 def test_the_environment_overrides_the_file(checkout, database):
     checkout.settings(PORT="9", BIND="192.0.2.1")
     port = str(free_port())
@@ -152,7 +194,8 @@ def serving_on_a_socket(checkout, *command, **environment):
 def test_no_address_is_printed_for_a_unix_socket(checkout, database):
     with serving_on_a_socket(checkout, *SERVE) as (process, _):
         process.terminate()
-        assert process.communicate(timeout=MAX_SECONDS)[0] == ""
+        output, _ = process.communicate(timeout=MAX_SECONDS)
+        assert output == "There is no account yet. Run: flask users create NAME --moderator\n"
 
 
 def test_only_the_group_of_the_service_can_connect_to_its_unix_socket(checkout, database):

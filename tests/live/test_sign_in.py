@@ -1,30 +1,42 @@
-"""A failed sign-in does not reveal whether the user exists."""
+"""A failed guess does not reveal whether the user exists."""
 
 import json
 import random
 from statistics import median
 from time import perf_counter
 
+import pytest
 import requests
 
 from tests.live.clients import PASSWORD, sign_in
 
 ATTEMPTS = 500
 COST = "scrypt:2048:8:1"
+WRONG_CODE = "7G3K-9QWE-2M4X-V8ZA"
 
 
-def test_an_unknown_user_and_a_wrong_password_give_the_same_response(serve, figure):
+@pytest.mark.parametrize(
+    ("path", "guess"),
+    [
+        ("/signin", {"password": "not the password"}),
+        ("/password-resets", {"recovery_code": WRONG_CODE, "password": "another long walk"}),
+    ],
+    ids=["password", "recovery code"],
+)
+def test_an_unknown_user_and_a_wrong_guess_give_the_same_response(serve, figure, path, guess):
     """The same status, headers, body and time."""
     url = serve(WEB_CONCURRENCY="1", POSTING_PASSWORD_HASH=COST).url
-    sign_in(url, "somebody")
+    somebody = sign_in(url, "somebody")
+    password = {"current_password": PASSWORD}
+    assert somebody.post(f"{url}/recovery-codes", json=password, timeout=20).status_code == 201
     times: dict[str, list[float]] = {"somebody": [], "unknown": []}
     responses = set()
     with requests.Session() as client:
         for _ in range(ATTEMPTS):
             for name, seconds in random.sample(list(times.items()), 2):
-                body = {"username": name, "password": "not the password"}
+                body = guess | {"username": name}
                 started = perf_counter()
-                response = client.post(f"{url}/signin", json=body, timeout=20)
+                response = client.post(url + path, json=body, timeout=20)
                 seconds.append(perf_counter() - started)
                 problem = response.json() | {"request_id": "varies"}
                 headers = dict(response.headers) | {"X-Request-ID": "varies", "Date": "varies"}

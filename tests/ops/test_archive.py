@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from posting.comments import threads
 from posting.comments.models import Comment
-from posting.db.base import db
+from posting.db.base import archived_tables, db
 from posting.db.transactions import commit, execute
 from posting.db.types import now
 from posting.ops import archive
@@ -26,7 +26,7 @@ from tests.helpers.archives import (
     run,
     write_archive,
 )
-from tests.helpers.assertions import assert_consistent
+from tests.helpers.assertions import assert_consistent, assert_indexed
 from tests.helpers.backups import fail_as_full
 
 TEXTS = ("🧵 \u2028 \u0085 \r\n \x01 \\ \" ' ﷽ e\u0301", "🧵" * 100_000, "\u2029.")
@@ -39,10 +39,22 @@ def filled_app(app, alice, bob, moderator):
     alice.add_image(post, alt=TEXTS[0])
     alice.post("/posts", json={"title": "a", "content": "b"}, headers={"Idempotency-Key": "1"})
     comment = bob.add_comment(post, "🧵" * 10_000)
+    bob.add_comment(post, "And 🧵, @alice?")
     alice.add_comment(post, "Thank you.", parent_id=comment["id"])
     assert moderator.delete(f"/comments/{comment['id']}").status_code == 204
     assert run(app, "users", "suspend", "bob")[0] == 0
+    subscription = f"/posts/{post['id']}/subscription"
+    assert alice.put(subscription, json={"level": "all"}).status_code == 200
+    [notification, *_] = alice.get("/notifications").json
+    assert alice.post("/notifications/read", json={"up_to": notification["id"]}).json["count"] == 0
     assert alice.post("/tokens", json={"name": "x", "scope": "read"}).status_code == 201
+    assert run(app, "users", "reset-link", "bob")[0] == 0
+    password = {"current_password": PASSWORD}
+    assert alice.post("/recovery-codes", json=password).status_code == 201
+    invitation = moderator.post("/invitations", json={"note": "🧵"}).json
+    newcomer = {"username": "newcomer", "password": PASSWORD}
+    newcomer["invitation"] = invitation["url"].partition("#")[2]
+    assert app.test_client().post("/signup", json=newcomer).status_code == 201
     with app.app_context():
         db.session.add(RateWindow(key="k", hits=2**31 - 1, ends_at=now()))
         db.session.commit()
@@ -59,6 +71,7 @@ def test_import_restores_every_row(filled_app, tmp_path):
     assert export(filled_app, tmp_path / "2.gz") == exported
     with filled_app.app_context():
         assert_consistent(db.session.connection())
+        assert_indexed(db.session.connection())
         assert set(TEXTS) < set(db.session.scalars(sa.select(Post.content)))
 
 
@@ -122,7 +135,7 @@ def test_a_terminal_is_no_place_for_an_archive(filled_app, monkeypatch):
 
 
 def test_a_full_standard_output_is_an_error(flask, monkeypatch, post):
-    monkeypatch.setattr(archive, "write_to", fail_as_full)
+    monkeypatch.setattr(archive, "export_to_file", fail_as_full)
     expected = "Error: Standard output cannot be written (No space left on device).\n"
     assert flask("export", "-") == (1, expected)
 
@@ -138,7 +151,7 @@ def test_an_archive_has_every_table_and_column(filled_app, tmp_path):
     export(filled_app, tmp_path / "1.gz")
     header, *lines = read_archive(tmp_path / "1.gz")
     assert header["rows"] == count_rows(filled_app)
-    assert header["rows"].keys() == db.metadata.tables.keys()
+    assert db.metadata.tables.keys() - header["rows"].keys() == {"changes", "epochs"}
     assert [line["table"] for line in lines] == [
         name for name, count in header["rows"].items() for _ in range(count)
     ]
@@ -146,9 +159,18 @@ def test_an_archive_has_every_table_and_column(filled_app, tmp_path):
         assert list(line["row"]) == db.metadata.tables[line["table"]].columns.keys()
 
 
+def test_cursors_of_changes_expire_with_an_import(empty_app, lines, tmp_path):
+    client = empty_app.test_client()
+    cursor = client.get("/changes").json["cursor"]
+    import_(empty_app, write_archive(tmp_path / "1.gz", *lines))
+    response = client.get(f"/changes?after={cursor}")
+    assert (response.status_code, response.json["code"]) == (410, "cursor_expired")
+    assert client.get("/changes").json["changes"] == []
+
+
 def test_no_table_has_a_sequence():
     """A sequence is not exported, so it would generate numbers that are already in use."""
-    for table in db.metadata.tables.values():
+    for table in archived_tables():
         assert table.autoincrement_column is None
 
 
@@ -173,6 +195,7 @@ def test_replies_follow_their_parents(app, post, tmp_path):
             created_at = start + timedelta(milliseconds=number)
             parent_id = thread[number - 1] if number else None
             row = {"id": comment_id, "parent_id": parent_id, "created_at": created_at}
+            row |= {"thread_id": thread[0], "thread_at": start}
             execute(sa.insert(Comment), post_id=post["id"], content="x", **row)
             threads.count_comment(post["id"], created_at)
         commit()

@@ -15,6 +15,7 @@ from tests.helpers.archives import (
     KEY,
     POST,
     REPLY,
+    THUMBNAIL,
     USER,
     append_line,
     compress,
@@ -60,19 +61,19 @@ INVALID = [
     (set_counts(users=True), "line 1: rows must give the number of rows of each table."),
     (set_counts(users="2"), "line 1: rows must give the number of rows of each table."),
     (set_counts(users=2**63), "line 1: rows must give the number of rows of each table."),
-    (reverse_tables, "line 1: table image_data must come after images."),
+    (reverse_tables, "line 1: table thumbnails must come after images."),
     (set_counts(badges=0), "line 1: rows must give the number of rows of each table of {newest}."),
     (
         set_counts(users=1),
         "line 3: not a row of idempotency_keys, although line 1 counts more of them.",
     ),
     (set_counts(users=3), "line 4: not a row of users, although line 1 counts more of them."),
-    (set_counts(image_data=2), "line 10: the file ends before this line."),
-    (set_counts(image_data=0), "line 9: the file should end here, as line 1 counts no more rows."),
-    (delete_line(DATA), "line 9: the file ends before this line."),
+    (set_counts(thumbnails=2), "line 11: the file ends before this line."),
+    (set_counts(thumbnails=0), "line 10: the file should end here, as line 1 counts no more rows."),
+    (delete_line(THUMBNAIL), "line 10: the file ends before this line."),
     (delete_line(3), "line 3: not a row of users, although line 1 counts more of them."),
-    (append_line({}), "line 10: the file should end here, as line 1 counts no more rows."),
-    (append_line(b""), "line 10: the file should end here, as line 1 counts no more rows."),
+    (append_line({}), "line 11: the file should end here, as line 1 counts no more rows."),
+    (append_line(b""), "line 11: the file should end here, as line 1 counts no more rows."),
     (set_line(USER, b""), "line 2: not JSON in UTF-8."),
     (set_line(USER, b'{"table":'), "line 2: not JSON in UTF-8."),
     (set_line(USER, b"[" * 100_000), "line 2: not JSON in UTF-8."),
@@ -182,6 +183,12 @@ INVALID = [
     (set_values(REPLY, parent_id="x" * 21), "line 7: rejected by the database (*"),
     (swap_lines(COMMENT, REPLY), "line 6: rejected by the database (*"),
     (set_values(IMAGE, width=0), "line 8: rejected by the database (*ck_images_dimensions*)."),
+    (
+        set_values(THUMBNAIL, width=321),
+        "line 10: rejected by the database (*ck_thumbnails_dimensions*).",
+    ),
+    (set_values(THUMBNAIL, data=""), "line 10: rejected by the database (*ck_thumbnails_size*)."),
+    (set_values(THUMBNAIL, image_id="x" * 21), "line 10: rejected by the database (*"),
 ]
 
 
@@ -233,10 +240,10 @@ def test_damaged_archives_are_errors(refused, lines):
         b"posting": "line 1: damaged, or not compressed with gzip (Not a gzipped file (b'po')).",
         whole[:-20]: "damaged, or not compressed with gzip (Compressed file ended before",
         whole[:-4]: "damaged, or not compressed with gzip (Compressed file ended before",
-        whole[:-8] + bytes(8): "line 10: damaged, or not compressed with gzip (CRC check failed",
+        whole[:-8] + bytes(8): "line 11: damaged, or not compressed with gzip (CRC check failed",
         whole[:100] + b"\xff\xff\xff" + whole[103:]: "line ",
         whole + b"x": "damaged, or not compressed with gzip (Not a gzipped file",
-        whole + whole: "line 10: the file should end here, as line 1 counts no more rows.",
+        whole + whole: "line 11: the file should end here, as line 1 counts no more rows.",
     }
     for data, expected in damaged.items():
         assert expected in refused(data)

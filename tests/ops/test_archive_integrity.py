@@ -55,6 +55,10 @@ INCONSISTENT = {
         set_values(POST, comment_count=3),
         f"the comment_count of post {POST_ID} is wrong",
     ),
+    "too many images": (
+        set_values(POST, image_count=3),
+        f"the image_count of post {POST_ID} is wrong",
+    ),
     "a deleted comment counts": (
         set_values(COMMENT, content=None, author_id=None),
         f"the comment_count of post {POST_ID} is wrong",

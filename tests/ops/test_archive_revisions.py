@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from posting.db.base import db
 from posting.db.migrations.revisions import database_revisions, head_revision, known_revisions
 from tests.helpers.archives import ARCHIVES, count_rows, export, read_archive, run, write_archive
-from tests.helpers.assertions import assert_consistent
+from tests.helpers.assertions import assert_consistent, assert_indexed
 
 REVISIONS = sorted(path.stem for path in ARCHIVES.glob("*.jsonl"))
 EARLIEST = REVISIONS[0]
@@ -70,6 +70,7 @@ def test_an_archive_of_each_schema_is_imported_and_upgraded(new_app, tmp_path, r
     assert counts == Counter(line["table"] for line in rows)
     with new_app.app_context(), db.engine.connect() as connection:
         assert_consistent(connection)
+        assert_indexed(connection)
     export(new_app, tmp_path / "new.gz")
     exported = iter(read_archive(tmp_path / "new.gz")[1:])
     for line in rows:  # in the same order, perhaps with new columns

@@ -17,7 +17,7 @@ from posting.ops import demo
 from posting.posts.models import Post
 from tests.conftest import PASSWORD, POSTGRES
 from tests.helpers import ROOT
-from tests.helpers.assertions import assert_consistent, assert_problem
+from tests.helpers.assertions import assert_consistent, assert_indexed, assert_problem
 from tests.helpers.doctor import unstarted
 
 
@@ -83,7 +83,9 @@ def test_commands_work_without_standard_output_and_standard_error(shell):
         assert shell("flask backup --force $FILE >&- 2>&-") == (0, "")
 
 
-@pytest.mark.parametrize("command", ["promote", "demote", "reset-password"])
+@pytest.mark.parametrize(
+    "command", ["approve", "promote", "demote", "reset-link", "reset-password"]
+)
 def test_an_unknown_user_is_an_error(flask, command):
     code, output = flask("users", command, "nobody", input="quite another one\n")
     assert (code, output) == (1, "Error: There is no user named nobody. Check the spelling.\n")
@@ -98,6 +100,7 @@ def test_demo_fills_the_database(flask, anonymous, app):
         counts = [sa.select(sa.func.count(kind.id)) for kind in (User, Post, Comment, Image)]
         assert [db.session.scalar(count) for count in counts] == list(numbers.values())
         assert_consistent(db.session.connection())
+        assert_indexed(db.session.connection())
         with_replies = sa.select(Comment.post_id).where(Comment.parent_id.is_not(None)).limit(1)
         post_id = db.session.scalar(with_replies)
         assert db.session.scalar(sa.select(sa.func.max(Comment.created_at))) < now()
@@ -115,7 +118,7 @@ def test_one_is_not_many(flask):
     one = ("--posts", "1", "--users", "1", "--comments", "1", "--images", "1")
     output = flask("demo", *one)[1]
     assert output.startswith("Added 1 user and 1 post with 1 comment and 1 image.")
-    assert flask("search", "rebuild") == (0, "Indexed 1 post.\n")
+    assert flask("search", "rebuild") == (0, "Indexed 1 post, 1 comment and 1 user.\n")
 
 
 def test_demo_images_are_valid(flask, anonymous):
@@ -149,7 +152,7 @@ def test_demo_refuses_a_database_that_is_not_empty(flask, app, alice, post, exis
 
 
 def test_progress_is_printed_as_lines_without_a_terminal(app, monkeypatch, empty_app, tmp_path):
-    monkeypatch.setattr("posting.ops.progress.SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr("posting.progress.SECONDS_BETWEEN_LINES", 0)
 
     def lines(*arguments, on=app):
         result = on.test_cli_runner().invoke(args=arguments)
@@ -167,9 +170,9 @@ def test_progress_is_printed_as_lines_without_a_terminal(app, monkeypatch, empty
     exported = lines("export", str(tmp_path / "archive"))
     assert (len(exported), exported[-1]) == (11, "Exporting: 3,001 of 3,001")
     imported = lines("import", str(tmp_path / "archive"), on=empty_app)
-    assert imported[-1] == "Indexing for search: 3,000 of 3,000"
+    assert imported[-1] == "Indexing for search: 3,001 of 3,001"
     assert "Importing: 3,001 of 3,001" in imported
-    monkeypatch.setattr("posting.ops.progress.SECONDS_BETWEEN_LINES", 60)
+    monkeypatch.setattr("posting.progress.SECONDS_BETWEEN_LINES", 60)
     ends = ["Exporting: 0 of 3,001", "Exporting: 3,001 of 3,001"]
     assert lines("export", str(tmp_path / "other")) == ends
 
@@ -200,11 +203,20 @@ def test_invalid_arguments_are_usage_errors(flask, arguments):
         ["backup"],
         ["restore"],
         ["doctor"],
+        ["users", "create"],
+        ["users", "list"],
+        ["users", "show"],
+        ["users", "delete"],
+        ["users", "approve"],
         ["users", "promote"],
         ["users", "demote"],
         ["users", "suspend"],
         ["users", "restore"],
+        ["users", "reset-link"],
         ["users", "reset-password"],
+        ["invitations", "create"],
+        ["invitations", "list"],
+        ["invitations", "end"],
         ["moderation", "log"],
     ],
 )

@@ -49,6 +49,19 @@ def test_a_restore_brings_rows_back_and_keeps_the_previous_ones(flask, alice, co
     assert len(alice.get("/posts").json) == 1
 
 
+def test_cursors_of_changes_expire_with_each_restore(flask, anonymous, alice, copy, database):
+    """Also those that the backup itself would know, since it was restored before."""
+    for _ in range(2):
+        cursor = anonymous.get("/changes").json["cursor"]
+        assert flask("restore", "--force", str(copy))[0] == 0
+        find_kept(database).unlink()  # its name has only seconds
+        for _ in range(2):  # before and after the place of the cursor is reached again
+            response = anonymous.get(f"/changes?after={cursor}")
+            assert (response.status_code, response.json["code"]) == (410, "cursor_expired")
+            alice.create_post("Another")
+        assert anonymous.get("/changes").status_code == 200
+
+
 def test_nothing_is_overwritten_without_force(flask, alice, copy, database):
     alice.create_post("Another")
     before = rows(database)

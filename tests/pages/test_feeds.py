@@ -29,7 +29,8 @@ def read_atom(anonymous):
         ids = [entry.findtext(f"{ATOM}id") for entry in feed.iter(f"{ATOM}entry")]
         assert len(set(ids)) == len(ids)
         [own] = feed.findall(f"{ATOM}link[@rel='self']")
-        assert own.get("href") == f"http://localhost{path}" == feed.findtext(f"{ATOM}id")
+        assert own.get("href") == f"http://localhost{path}"
+        assert feed.findtext(f"{ATOM}id") == f"http://localhost{path.partition('?')[0]}"
         return feed
 
     return read_atom
@@ -43,7 +44,7 @@ def read_json(anonymous):
         assert response.content_type == "application/feed+json"
         feed = response.json
         assert feed["version"] == "https://jsonfeed.org/version/1.1"
-        assert feed["feed_url"] == f"http://localhost{path}"
+        assert feed["feed_url"] == f"http://localhost{path.partition('?')[0]}"
         return feed
 
     return read_json
@@ -96,6 +97,57 @@ def test_the_newest_fifty_posts_come_first(alice, read_atom, read_json):
     assert [item["title"] for item in read_json("/feed.json")["items"]] == titles(feed)
 
 
+def next_page(feed):
+    """Return the path of the next page of an Atom feed, or None."""
+    link = feed.find(f"{ATOM}link[@rel='next']")
+    return None if link is None else link.get("href").removeprefix("http://localhost")
+
+
+def test_older_posts_are_on_further_pages(alice, read_atom, read_json):
+    for number in range(101):
+        alice.create_post(f"Post {number}")
+    for path in ("/feed", "/@alice/feed"):
+        found, pages, url = [], 0, f"{path}.atom"
+        while url:
+            feed = read_atom(url)
+            found += titles(feed)
+            pages, url = pages + 1, next_page(feed)
+        assert found == [f"Post {number}" for number in reversed(range(101))]
+        assert pages == 3
+        first = read_json(f"{path}.json")
+        second = read_json(first["next_url"].removeprefix("http://localhost"))
+        third = read_json(second["next_url"].removeprefix("http://localhost"))
+        items = [*first["items"], *second["items"], *third["items"]]
+        assert [item["title"] for item in items] == found
+        assert "next_url" not in third
+
+
+@pytest.mark.parametrize("path", ["/feed.atom", "/feed.json", "/comments/feed.atom"])
+def test_a_cursor_of_another_list_gets_422(anonymous, path):
+    for cursor in ("x", f"active_posts.0.{'i' * 21}", "x" * 513):
+        problem = assert_problem(anonymous.get(f"{path}?before={cursor}"), 422)
+        assert problem["errors"][0]["parameter"] == "before"
+
+
+def test_the_feed_of_comments_has_those_on_all_posts(alice, bob, read_atom, read_json):
+    posts = [alice.create_post(title) for title in ("On engines", "On looms")]
+    gone = alice.add_comment(posts[0], "Gone")
+    comments = [bob.add_comment(post, f"*{post['title']}*") for post in posts]
+    alice.add_comment(posts[0], "Answer", parent_id=gone["id"])
+    alice.delete(f"/comments/{gone['id']}")
+    feed = read_atom("/comments/feed.atom")
+    assert titles(feed) == [
+        f"Comment on {name}" for name in ("On engines", "On looms", "On engines")
+    ]
+    assert feed.find(f"{ATOM}link[@rel='alternate']").get("href") == "http://localhost/"
+    items = read_json("/comments/feed.json")["items"]
+    assert [item["url"] for item in items[1:]] == [
+        f"http://localhost/p/{post['id']}#c-{comment['id']}"
+        for post, comment in reversed([*zip(posts, comments, strict=True)])
+    ]
+    assert "<em>On looms</em>" in items[1]["content_html"]
+
+
 def test_the_feed_of_a_member_has_only_their_posts(alice, bob, anonymous, read_atom, read_json):
     bob.create_post("Of Bob")
     alice.create_post("Of Alice")
@@ -114,6 +166,20 @@ def test_the_feed_of_a_post_has_its_comments(alice, bob, post, read_atom, read_j
     assert titles(read_atom(f"{path}.atom")) == [f"Comment on {post['title']}"]
     [item] = read_json(f"{path}.json")["items"]
     assert item["url"].startswith(f"http://localhost/p/{post['id']}#c-")
+
+
+def test_a_text_is_the_same_on_a_page_and_in_a_feed(alice, post, anonymous, read_atom, read_json):
+    """Line breaks, tasks and notes are there too, and the text begins on its own side."""
+    content = "One\nTwo[^1]\n\n- [x] Three\n\n[^1]: Four"
+    alice.add_comment(post, content)
+    path = f"/p/{post['id']}"
+    [item] = read_json(f"{path}/feed.json")["items"]
+    html = item["content_html"]
+    assert html == read_atom(f"{path}/feed.atom").findtext(f"{ATOM}entry/{ATOM}content")
+    assert html.startswith('<div class="text" dir="auto">\n<p>One<br>\nTwo<sup>')
+    assert '<li class="task">☑ Three</li>' in html
+    page = anonymous.get(path).text
+    assert html.replace(f"http://localhost{path}#", "#") in page
 
 
 def test_there_is_no_feed_of_an_unknown_post(anonymous):
@@ -160,7 +226,7 @@ def test_an_author_who_is_gone_has_no_url(alice, post, read_atom, read_json):
 
 
 @pytest.mark.parametrize("path", ["/feed.atom", "/feed.json", "/@alice/feed.atom"])
-def test_a_feed_that_has_not_changed_is_304(alice, anonymous, post, path):
+def test_a_feed_that_has_not_changed_gets_304(alice, anonymous, post, path):
     first = anonymous.get(path)
     assert first.headers["Cache-Control"] == "public, max-age=0, must-revalidate"
     headers = {"If-None-Match": first.headers["ETag"]}
@@ -173,7 +239,8 @@ def test_pages_name_their_feeds(alice, post, anonymous):
     for path in ("/", "/@alice", f"/p/{post['id']}"):
         head = anonymous.get(path).text.partition("</head>")[0]
         found = re.findall(r'<link rel="alternate" type="(.+?)" title=".+?" href="(.+?)">', head)
-        feeds = [f"{path.rstrip('/')}/feed.{format}" for format in ("atom", "json")]
+        lists = ["", "/comments"] if path == "/" else [path]
+        feeds = [f"{list}/feed.{format}" for list in lists for format in ("atom", "json")]
         assert [url for _, url in found] == feeds
         for type, url in found:
             assert anonymous.get(url).mimetype == type

@@ -5,7 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from posting.images.codec import child
 from posting.pages import forms
+from tests.helpers import ROOT
 
 TEXTS = ("a", "ab", "abc", "a" * 7, "a" * 8, "-ab", "a b", "a_-9", "a" * 32, "a" * 33, "ä" * 5)
 
@@ -20,14 +22,15 @@ def _context(app):
     ("form", "name", "expected"),
     [
         ("sign-up", "username", {"required": "", "pattern": r"[A-Za-z0-9][A-Za-z0-9_\-]{2,31}"}),
-        ("sign-up", "password", {"required": "", "minlength": 8, "maxlength": 256}),
-        ("sign-in", "username", {"required": "", "maxlength": 256}),
-        ("post", "title", {"required": "", "minlength": 1, "maxlength": 200}),
-        ("post", "content", {"required": "", "minlength": 1, "maxlength": 100_000}),
-        ("comment", "content", {"required": "", "minlength": 1, "maxlength": 10_000}),
-        ("profile", "display_name", {"maxlength": 64}),
-        ("profile", "bio", {"maxlength": 500}),
-        ("image", "alt", {"maxlength": 500}),
+        ("sign-up", "password", {"required": "", "minlength": 8, "data-max": 256}),
+        ("sign-in", "username", {"required": "", "data-max": 256}),
+        ("post", "title", {"required": "", "minlength": 1, "data-max": 200}),
+        ("post", "content", {"required": "", "minlength": 1, "data-max": 100_000}),
+        ("comment", "content", {"required": "", "minlength": 1, "data-max": 10_000}),
+        ("profile", "display_name", {"data-max": 64}),
+        ("profile", "bio", {"data-max": 500}),
+        ("image", "alt", {"data-max": 500}),
+        ("invitation", "uses", {"min": 1, "max": 100}),
     ],
 )
 def test_attributes_follow_the_schemas(form, name, expected):
@@ -41,19 +44,19 @@ def test_a_control_refuses_only_what_the_api_refuses(form):
         if name in {"file", "parent_id"}:  # no text of the user
             continue
         attributes = forms.attributes(form, name)
-        too_long = "a" * (attributes.get("maxlength", 100_000) + 1)
+        too_long = "a" * (attributes.get("data-max", 100_000) + 1)
         for text in (*TEXTS, too_long):
             if is_refused(text, attributes):
                 assert name in schema.validate({name: text}), (name, text)
-        if "maxlength" in attributes:
+        if "data-max" in attributes:
             assert is_refused(too_long, attributes)
 
 
 def is_refused(text, attributes):
-    """Return whether a browser refuses a text."""
+    """Return whether the script refuses a text."""
     return (
         len(text) < attributes.get("minlength", 0)
-        or len(text) > attributes.get("maxlength", len(text))
+        or len(text) > attributes.get("data-max", len(text))
         or not re.fullmatch(attributes.get("pattern", ".*"), text)
     )
 
@@ -82,8 +85,12 @@ class Controls(HTMLParser):
     [
         ("/signup", "sign-up", ["username", "password"]),
         ("/signin", "sign-in", ["username", "password"]),
+        ("/reset", "reset-by-link", ["password"]),
+        ("/reset", "reset-by-code", ["username", "recovery_code"]),
         ("/write", "post", ["title", "content"]),
         ("/settings", "profile", ["username", "display_name", "bio", "password"]),
+        ("/settings", "recovery-codes", ["current_password"]),
+        ("/settings", "invitation", ["note", "uses"]),
         ("/p/{id}", "comment", ["content"]),
     ],
 )
@@ -92,6 +99,12 @@ def test_pages_have_controls_with_these_attributes(anonymous, post, path, form, 
     for name in names:
         expected = {key: str(value) for key, value in forms.attributes(form, name).items()}
         assert expected.items() <= controls[name].items(), name
+
+
+def test_the_script_makes_images_smaller_that_the_service_refuses():
+    script = (ROOT / "posting" / "static" / "images.js").read_text()
+    assert f"MAX_PIXELS = {child.MAX_PIXELS:_};" in script
+    assert f"MAX_LENGTH = {child.MAX_SIDE:_};" in script
 
 
 def test_only_images_that_the_api_accepts_are_offered(anonymous):

@@ -1,13 +1,16 @@
 """Markdown as HTML: what is shown, and what is made inert."""
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
+import comrak
 import nh3
 import pytest
 
+from posting.markdown import MAX_DEPTH
 from posting.pages import markdown
 from tests.helpers.panics import Panic
 
@@ -43,9 +46,14 @@ def render(text, **options):
     ("text", "html"),
     [
         ("**a** *b* ~~c~~ `d`", "<p><strong>a</strong> <em>b</em> <del>c</del> <code>d</code></p>"),
-        ("1. a\n2. b", "<ol>\n<li>a</li>\n<li>b</li>\n</ol>"),
-        ("3. a", '<ol start="3">\n<li>a</li>\n</ol>'),
-        ("> a", "<blockquote>\n<p>a</p>\n</blockquote>"),
+        ("1. a\n2. b", '<ol dir="auto">\n<li>a</li>\n<li>b</li>\n</ol>'),
+        ("3. a", '<ol start="3" dir="auto">\n<li>a</li>\n</ol>'),
+        ("> a", '<blockquote dir="auto">\n<p>a</p>\n</blockquote>'),
+        ("a\nb  \nc\\\nd", "<p>a<br>\nb<br>\nc<br>\nd</p>"),
+        (
+            "- [ ] a\n- [x] b",
+            '<ul dir="auto">\n<li class="task">☐ a</li>\n<li class="task">☑ b</li>\n</ul>',
+        ),
         ("# a", "<h2>a</h2>"),
         ("###### a", "<h6>a</h6>"),
         ("`<h1>`", "<p><code>&lt;h1&gt;</code></p>"),
@@ -61,12 +69,56 @@ def test_headings_begin_below_those_of_the_page():
     assert render("# a\n\n### b\n\n###### c", heading=4) == "<h4>a</h4>\n<h6>b</h6>\n<h6>c</h6>"
 
 
+def test_each_process_renders_the_same_html():
+    """Otherwise a page would have another ETag in each worker, and feeds would change."""
+    blocks = ["| a |\n|---|\n| b |", "> c", "- [x] d", "[e](/f 'g')[^1]", "[^1]: i"]
+    text = "\n\n".join([*blocks, f"![h](/images/{'a' * 21})", "```\nj\n```"])
+    rendered = set()
+    for _ in range(20):
+        markdown._allowed.cache_clear()
+        markdown._render_once.cache_clear()
+        rendered.add(render(text))
+    assert len(rendered) == 1
+
+
 def test_a_table_scrolls_inside_itself_and_keeps_its_alignment():
     html = render("| a | b |\n|---|--:|\n| 1 | 2 |")
-    assert html.startswith('<div class="table" tabindex="0"><table>')
+    assert html.startswith('<div class="table" ')
+    assert {'tabindex="0"', 'role="group"', 'aria-label="Table"'} <= set(
+        html.partition(">")[0].split()
+    )
     assert '<td class="right">2</td>' in html
     assert "align" not in html
     assert "style" not in html
+
+
+class TestFootnotes:
+    TEXT = "a[^1] b[^1]\n\n[^1]: See *c*."
+
+    def test_they_lead_to_the_note_and_back(self):
+        html = render(self.TEXT)
+        ids = re.findall(r'id="([^"]*)"', html)
+        targets = re.findall(r'href="#([^"]*)"', html)
+        assert len(ids) == len(set(ids)) == 3
+        assert set(targets) == set(ids)
+        assert "See <em>c</em>." in html
+
+    def test_those_of_two_texts_on_a_page_have_other_ids(self):
+        """Also if the texts are the same."""
+        texts = [render(self.TEXT, name=name) for name in ("one", "two")]
+        ids = [set(re.findall(r'id="([^"]*)"', text)) for text in texts]
+        assert ids[0].isdisjoint(ids[1])
+
+    def test_a_long_text_may_have_many(self):
+        text = f"{'Some words. ' * 80}[^{{0}}]\n\n[^{{0}}]: A note\n\n"
+        html = render("".join(text.format(number) for number in range(100)))
+        assert html.count('<li id="fn-') == 100
+
+    @pytest.mark.parametrize("name", ['"><b>', "'onclick=alert(1)", "a b", "&quot;"])
+    def test_a_hostile_name_is_inert(self, name):
+        html = render(f"a[^{name}]\n\n[^{name}]: b")
+        assert "<b>" not in html
+        assert "onclick=" not in re.sub('"[^"]*"', "", html).replace("[^", "").split("<p>")[0]
 
 
 def test_links_say_that_the_service_does_not_vouch_for_them():
@@ -75,6 +127,50 @@ def test_links_say_that_the_service_does_not_vouch_for_them():
     assert render("[a](https://example.com/?a&b)") == f"<p>{link}a</a></p>"
     assert "mailto:ada@example.org" in render("<ada@example.org>")
     assert 'href="/p/x"' in render("[a](/p/x)")
+
+
+def link_to(url, name):
+    return f'<a href="{url}{name}" rel="nofollow ugc noopener">@{name}</a>'
+
+
+def test_a_mention_is_a_link_to_the_member():
+    assert render("Ask *@Ada* or @bob.", member_url="/root/@") == (
+        f"<p>Ask <em>{link_to('/root/@', 'Ada')}</em> or {link_to('/root/@', 'bob')}.</p>"
+    )
+
+
+def test_a_mention_in_a_feed_has_an_absolute_url():
+    url = "https://example.org/community/@"
+    html = render("@ada", member_url=url, base="https://example.org/community/p/x")
+    assert html == f"<p>{link_to(url, 'ada')}</p>"
+
+
+def test_what_is_no_mention_is_no_link():
+    text = "`@ada` [@ada](/x) ada@example.org /@ada\n\n    @ada"
+    assert 'href="/@' not in render(text)
+
+
+def test_the_description_of_an_image_mentions_nobody():
+    """Neither if the image is shown, nor if it becomes a link."""
+    image = f"![@ada](/images/{'a' * 21})"
+    assert 'alt="@ada"' in render(image)
+    assert ">@ada</a>" in render("![@ada](/x.png)")
+    assert 'href="/@' not in render(f"{image} ![@ada](/x.png)")
+
+
+def test_only_the_first_twenty_mentions_are_links():
+    html = render("@ada " * 30)
+    assert html.count('<a href="/@ada"') == 20
+    assert html.count("@ada") == 20 * 2 + 10
+
+
+def test_a_text_that_is_shown_as_it_is_has_no_mentions():
+    assert render(">" * 30 + " @ada") == f'<p class="as-it-is">{"&gt;" * 30} @ada</p>'
+
+
+def test_mentions_in_a_short_text_stay_in_its_budget():
+    html = render("@ada " * 20, member_url=f"https://{'h' * 60}.example/@", base=FEED_BASE)
+    assert html.count("@ada</a>") == 20
 
 
 @pytest.mark.parametrize("before", ["", "A\n", "- ", "> ", "A. ", "A: "])
@@ -94,6 +190,18 @@ def test_capitalized_urls_in_code_are_shown_as_they_are():
 def test_images_of_this_service_are_shown(url):
     html = render(f'![A "loom"]({url} "title")')
     assert html == f'<p><img src="{url}" alt="A &quot;loom&quot;" loading="lazy"></p>'
+
+
+def test_an_image_has_its_size():
+    images = [{"id": letter * 21, "width": 48, "height": 32} for letter in "ab"]
+    html = render(f"![A loom](/images/{'a' * 21})\n![](/images/{'c' * 21})")
+    sized = markdown.add_sizes(html, images)
+    assert f'<img src="/images/{"a" * 21}" width="48" height="32" alt="A loom"' in sized
+    assert sized.count("width=") == 1
+
+
+def test_an_image_without_a_description_has_a_name():
+    assert 'alt="Image without a description"' in render(f"![](/images/{'a' * 21})")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +335,7 @@ def test_text_that_is_nested_too_deep_is_shown_as_it_is():
     text = ">" * 20 + " <b>a</b>\n> b"
     shown = "&gt;" * 20 + " &lt;b&gt;a&lt;/b&gt;\n&gt; b"
     assert render(text) == f'<p class="as-it-is">{shown}</p>'
-    assert render(">" * 19 + " a").count("<blockquote>") == 19
+    assert render(">" * 19 + " a").count("<blockquote ") == 19
 
 
 def test_text_that_becomes_too_much_html_is_shown_as_it_is():
@@ -235,8 +343,17 @@ def test_text_that_becomes_too_much_html_is_shown_as_it_is():
     assert render(word * 9_999).count("<em>") == 9_999
     assert render(word * 10_000) == f'<p class="as-it-is">{word * 10_000}</p>'
     line = f"{'>' * 19}a\n\n"
-    assert render(line * 8).count("<blockquote>") == 19 * 8
-    assert render(line * 80).count("<blockquote>") == 0
+    assert render(line * 6).count("<blockquote ") == 19 * 6
+    assert render(line * 80).count("<blockquote ") == 0
+
+
+def test_text_of_very_many_lines_is_shown_as_it_is():
+    lines = "ab\n" * 19_998
+    assert render(f"```\n{lines}```") == f'<pre tabindex="0"><code>{lines}</code></pre>'
+    windows = lines.replace("\n", "\r\n")
+    assert render(f"```\r\n{windows}```").startswith("<pre ")
+    for text in ("```\n\n\n" + lines, "```\r\r\r" + windows):
+        assert render(text).startswith('<p class="as-it-is">')
 
 
 @pytest.mark.parametrize(
@@ -262,48 +379,28 @@ def test_levels_that_are_added_to_the_html_count(lines, levels):
     def quoted(depth):
         return "\n".join(">" * depth + line for line in lines)
 
-    allowed = markdown.MAX_DEPTH - levels
-    assert render(quoted(allowed)).count("<blockquote>") == allowed
-    assert render(quoted(allowed + 1)).count("<blockquote>") == 0
+    allowed = MAX_DEPTH - levels
+    assert render(quoted(allowed)).count("<blockquote ") == allowed
+    assert render(quoted(allowed + 1)).count("<blockquote ") == 0
 
 
 def test_a_text_that_cannot_be_rendered_is_shown_as_it_is(monkeypatch, caplog):
     panic = Panic("byte index 1 is not a char boundary of `secret`")
-    monkeypatch.setattr(markdown.comrak, "render_markdown", Mock(side_effect=panic))
+    monkeypatch.setattr(comrak, "render_markdown", Mock(side_effect=panic))
     assert render("*secret* <b>\n") == '<p class="as-it-is">*secret* &lt;b&gt;\n</p>'
-    assert markdown.excerpt("*secret* <i>\n") == "*secret* <i>"
     message = "A text of 13 characters cannot be rendered and is shown as it is (Panic)"
-    assert [record.message for record in caplog.records] == [message] * 2
+    assert [record.message for record in caplog.records] == [message]
     assert "secret" not in caplog.text
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_the_end_of_the_process_is_no_failure_of_a_text(monkeypatch, error):
-    monkeypatch.setattr(markdown.comrak, "render_markdown", Mock(side_effect=error))
+    monkeypatch.setattr(comrak, "render_markdown", Mock(side_effect=error))
     with pytest.raises(error):
         render("*b*")
-    with pytest.raises(error):
-        markdown.to_plain("*b*")
 
 
 def test_the_images_that_a_text_shows():
     image, other = "a" * 21, "b" * 21
     shown = render(f"![x](/images/{image}) `/images/{other}` [x](/images/{other})")
     assert markdown.image_ids(shown) == {image}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("# A\n\n**b** <i>c</i> & [d](https://example.com)", "A b c & d"),
-        ("a\n\n\n b", "a b"),
-        ("1 < 2 &amp; 3", "1 < 2 & 3"),
-        ('"a" &amp;lt; &quot;b&quot; &nbsp;c <http://d.e/?f&g>', '"a" &lt; "b" c http://d.e/?f&g'),
-        ("![a > b](/c) d  \n`<e>`", "d <e>"),
-        ("x" * 300, "x" * 200 + " …"),
-        ("word " * 60, ("word " * 40).strip() + " …"),
-        ("", ""),
-    ],
-)
-def test_an_excerpt_is_plain_text_in_one_line(text, expected):
-    assert markdown.excerpt(text) == expected

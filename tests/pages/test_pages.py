@@ -1,14 +1,17 @@
 """Pages: what they show, that they are the same for everybody, and errors as pages."""
 
+import gzip
 import re
 import time
-from datetime import datetime
 from html.parser import HTMLParser
+from io import BytesIO
 
+import PIL.Image
 import pytest
 import sqlalchemy as sa
 
 from posting.pages import views
+from posting.web.static_files import FOLDER
 from tests.helpers.assertions import assert_problem
 
 HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
@@ -148,7 +151,7 @@ def test_a_post_is_shown_with_its_text_images_and_comments(alice, bob, read):
     assert "On engines" in page.text
     assert "Looms They weave" in page.text
     assert page.all("img", src=f"/images/{image['id']}", alt="A loom", width="48", height="32")
-    assert "1 comment bob" in page.text
+    assert "1 comment By thread Newest first bob" in page.text
     assert page.all("li", id=f"c-{comment['id']}")
     assert f"#c-{comment['id']}" in links(page)
 
@@ -164,14 +167,15 @@ def test_an_image_in_the_text_is_not_repeated_below_it(alice, post, read):
 def test_those_who_may_delete_images_are_offered_to(alice, post, read):
     image = alice.add_image(post)
     page = read(path_of(post))
-    assert page.all("details", **{"data-author": alice.user["id"], "hidden": None})
+    assert page.all("div", **{"data-author": alice.user["id"]})
+    assert page.all("details", hidden=None)
     assert page.all("button", **{"data-api": "DELETE", "data-url": f"/images/{image['id']}"})
 
 
 def test_an_edited_post_says_so(alice, post, read):
-    assert "edited" not in read(path_of(post)).text
+    assert "Edited" not in read(path_of(post)).text
     alice.patch(f"/posts/{post['id']}", json={"title": "On looms"})
-    assert "· edited" in read(path_of(post)).text
+    assert "Edited" in read(path_of(post)).text
 
 
 def test_a_deleted_comment_keeps_its_place(alice, bob, post, read):
@@ -183,46 +187,24 @@ def test_a_deleted_comment_keeps_its_place(alice, bob, post, read):
     assert text.index("deleted") < text.index("Second")
 
 
-def test_comments_beyond_a_page_follow_on_the_next(alice, post, read, monkeypatch):
+def test_comments_newest_first_are_not_in_threads(alice, post, read, monkeypatch):
     monkeypatch.setattr(views, "COMMENTS_PER_PAGE", 2)
-    for number in range(3):
-        alice.add_comment(post, f"Comment {number}")
-    first, *_, last = alice.get(f"/posts/{post['id']}/comments").json
-    reply = alice.add_comment(post, "A reply", parent_id=first["id"])
-    page = read(path_of(post))
-    assert page.all("li", id=f"c-{first['id']}")
-    assert not page.all("li", id=f"c-{last['id']}")
+    first = alice.add_comment(post, "Comment 0")
+    time.sleep(0.002)  # with the same timestamp, their ids would decide
+    alice.add_comment(post, "Comment 1")
+    reply = alice.add_comment(post, "Comment 2", parent_id=first["id"])
+    page = read(f"{path_of(post)}?sort=newest")
+    assert re.findall(r"Comment \d", page.text)[0] == "Comment 2"
+    assert page.all("li", id=f"c-{reply['id']}", **{"class": "level-1"})
+    assert f"#c-{first['id']}" in links(page)
     [more] = [link["href"] for link in page.all("a", rel="next")]
-    more = path_of(post) + more.partition("#")[0]
-    following = read(more)
-    assert following.all("li", id=f"c-{last['id']}")
-    assert following.all("li", id=f"c-{reply['id']}", **{"class": "level-1"})
-    assert f"{path_of(post)}#c-{first['id']}" in links(following)
+    following = read(path_of(post) + more.partition("#")[0])
+    assert re.findall(r"Comment \d", following.text) == ["Comment 0"]
 
 
-def test_a_page_of_long_comments_ends_early(alice, post, read, monkeypatch):
-    monkeypatch.setattr(views, "MAX_LENGTH", 25)
-    for number in range(3):
-        alice.add_comment(post, f"{number}" * 10)
-    alice.add_comment(post, "3" * 100)
-    found, url = [], path_of(post)
-    while url:
-        page = read(url)
-        found.append(re.findall(r"(\d)\1{9,}", page.text))
-        url = next((path_of(post) + a["href"] for a in page.all("a", rel="next")), None)
-        url = url and url.partition("#")[0]
-    assert found == [["0", "1"], ["2"], ["3"]]
-
-
-def test_the_page_of_a_comment_can_be_computed_from_the_comment(alice, post, read, monkeypatch):
-    """The script does so for a link to a comment that is not on the page."""
-    monkeypatch.setattr(views, "COMMENTS_PER_PAGE", 2)
-    for number in range(4):
-        alice.add_comment(post, f"Before {number}")
-    comment = alice.add_comment(post, "Here")
-    time = datetime.fromisoformat(comment["created_at"]).timestamp()
-    cursor = f"{post['id']}.{round(time * 1000) - 1}.{'-' * 21}"
-    assert read(f"{path_of(post)}?cursor={cursor}").all("li", id=f"c-{comment['id']}")
+@pytest.mark.parametrize("query", ["?sort=best", "?cursor=x", "?sort=newest&cursor=x"])
+def test_a_query_of_a_post_is_checked(post, read, query):
+    assert "This link is not valid" in read(path_of(post) + query, 422).text
 
 
 def test_a_member_is_shown_with_their_posts(alice, bob, read):
@@ -244,11 +226,11 @@ def test_content_of_accounts_that_are_gone_is_shown_without_an_author(alice, pos
     read("/@alice", 404)
 
 
-@pytest.mark.parametrize("path", ["/write", "/signin", "/signup", "/settings"])
+@pytest.mark.parametrize("path", ["/write", "/signin", "/signup", "/reset", "/settings"])
 def test_pages_with_forms_say_that_they_need_javascript(read, path):
     page = read(path)
     assert page.all("noscript")
-    assert page.all("form") == page.all("form", inert=None)
+    assert page.all("form", method="post") == page.all("form", inert=None) != []
 
 
 def test_the_edit_form_contains_the_post(alice, read):
@@ -259,10 +241,62 @@ def test_the_edit_form_contains_the_post(alice, read):
     assert "They\n</textarea>" in page.texts
 
 
-def test_sign_up_can_be_closed(make_app):
-    page = Reader(make_app(SIGNUP="closed").test_client().get("/signup").text)
-    assert "Sign-up is closed" in page.text
-    assert not page.all("form")
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("approval", "A moderator reads this and approves the account."),
+        ("invitation", "You need an invitation to sign up."),
+        ("closed", "Sign-up is closed"),
+    ],
+)
+def test_the_page_to_sign_up_says_what_the_setting_asks_for(make_app, mode, text):
+    page = Reader(make_app(SIGNUP=mode).test_client().get("/signup").text)
+    assert text in page.text
+    assert len(page.all("form", method="post")) == (mode != "closed")
+    assert len(page.all("textarea", name="application")) == (mode == "approval")
+
+
+@pytest.mark.parametrize("path", ["/", "/p/{id}", "/@alice", "/signin", "/reset", "/nowhere"])
+def test_no_page_offers_to_sign_up_while_that_is_closed(make_app, post, path):
+    path, accept = path.format(**post), {"Accept": "text/html"}
+    for mode in ("open", "approval", "invitation", "closed"):
+        page = Reader(make_app(SIGNUP=mode).test_client().get(path, headers=accept).text)
+        assert ("/signup" in links(page)) == (mode != "closed"), mode
+
+
+@pytest.mark.parametrize(
+    ("settings", "inviters"),
+    [
+        ({}, "moderators"),
+        ({"INVITATIONS": "members"}, "members"),
+        ({"SIGNUP": "invitation", "INVITATIONS": "members"}, "members"),
+        ({"SIGNUP": "closed", "INVITATIONS": "members"}, None),
+    ],
+)
+def test_the_settings_have_invitations_for_those_who_may_invite(make_app, settings, inviters):
+    page = Reader(make_app(**settings).test_client().get("/settings").text)
+    sections = [each for each in page.all("section", hidden=None) if "data-inviters" in each]
+    assert [section["data-inviters"] for section in sections] == [inviters] * bool(inviters)
+    assert len(page.all("form", action="/invitations")) == bool(inviters)
+
+
+def test_who_forgot_the_password_is_told_what_to_do(make_app, tmp_path):
+    client = make_app(INSTANCE_PATH=str(tmp_path), NAME="Elm Street").test_client()
+    page = Reader(client.get("/signin").text)
+    assert "/reset" in links(page)
+    for path in ("/signin", "/reset"):
+        assert "ask the people who run Elm Street for a link." in client.get(path).text
+    (tmp_path / "about.md").write_text("Write to Morgan.")
+    client = make_app(INSTANCE_PATH=str(tmp_path), NAME="Elm Street").test_client()
+    for path in ("/signin", "/reset"):
+        assert "run Elm Street for a link (see About )." in Reader(client.get(path).text).text
+
+
+def test_a_password_is_chosen_with_a_link_or_a_recovery_code(read):
+    page = read("/reset")
+    assert len(page.all("form", action="/password-resets", method="post")) == 2
+    assert page.all("input", type="hidden", name="code")
+    assert page.all("input", name="recovery_code", required=None)
 
 
 def test_about_shows_what_the_operator_wrote(make_app, read, tmp_path):
@@ -305,7 +339,9 @@ def test_static_files_change_their_url_with_their_content(read, anonymous):
                 assert response.headers["Cache-Control"] == "no-cache"
 
 
-@pytest.mark.parametrize("path", ["/", "/p/{id}", "/write", "/settings", "/signin", "/signup"])
+@pytest.mark.parametrize(
+    "path", ["/", "/p/{id}", "/write", "/settings", "/inbox", "/signin", "/signup", "/reset"]
+)
 def test_no_module_waits_for_another(read, anonymous, post, path):
     """A page preloads all modules that its script imports, and each once."""
     page = read(path.format(id=post["id"]))
@@ -321,11 +357,72 @@ def test_no_module_waits_for_another(read, anonymous, post, path):
     assert imported == set(preloaded)
 
 
+def test_the_front_page_needs_little_script(read):
+    urls = [
+        *[link["href"] for link in read("/").all("link", rel="modulepreload")],
+        *[script["src"] for script in read("/").all("script")],
+    ]
+    files = [FOLDER / url.rpartition("/")[2] for url in urls]
+    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 5000
+
+
+def test_only_members_load_what_counts_their_notifications(read):
+    page = read("/")
+    loaded = [link["href"] for link in page.all("link", rel="modulepreload")]
+    assert not [url for url in loaded if url.endswith("/unread.js")]
+    assert page.all("a", href="/inbox")
+    assert page.all("b", hidden=None, **{"data-unread": None})
+
+
+def test_a_mention_is_a_link_in_pages_previews_and_feeds(alice, bob, read):
+    post = alice.create_post("On engines", content="Ask @bob.")
+    bob.add_comment(post, "Ask @alice.")
+    assert {"/@bob", "/@alice"} <= set(links(read(path_of(post))))
+    html = alice.post("/preview", json={"content": "Ask @bob."}).json["html"]
+    assert '<a href="/@bob"' in html
+    for path, name in (("/feed.json", "bob"), (f"{path_of(post)}/feed.json", "alice")):
+        [item] = alice.get(path).json["items"]
+        assert f'<a href="http://localhost/@{name}"' in item["content_html"]
+
+
+def test_the_attributes_that_templates_and_script_share_are_listed_in_one_place():
+    templates = FOLDER.parent / "templates" / "pages"
+    listed, base = (templates / "base.html").read_text().split("#}", 1)
+    files = [file for file in templates.iterdir() if file.name != "base.html"]
+    used = base + "".join(file.read_text() for file in files)
+    limits = {"data-max"}  # which `forms.attributes` adds
+    assert set(re.findall("data-[a-z-]+", listed)) == set(re.findall("data-[a-z-]+", used)) | limits
+    script = "".join(file.read_text() for file in FOLDER.glob("*.js") if file.name != "docs.js")
+    names = {re.sub("([A-Z])", r"-\1", name) for name in re.findall(r"\bdataset\.(\w+)", script)}
+    assert {f"data-{name.lower()}" for name in names} <= set(re.findall("data-[a-z-]+", listed))
+
+
+@pytest.mark.parametrize("path", ["/", "/p/{id}", "/@alice"])
+def test_a_page_says_what_it_is_when_it_is_shared(alice, post, read, path):
+    alice.patch(f"/users/{alice.user['id']}", json={"bio": "I write about engines."})
+    page = read(path.format(**post))
+    [description] = page.all("meta", name="description")
+    shared = {meta["property"]: meta["content"] for meta in page.all("meta") if "property" in meta}
+    assert shared.keys() == {"og:site_name", "og:title", "og:description"}
+    assert shared["og:description"] == description["content"] != ""
+    schemes = {"(prefers-color-scheme: light)", "(prefers-color-scheme: dark)"}
+    assert {meta["media"] for meta in page.all("meta", name="theme-color")} == schemes
+
+
+def test_a_page_has_icons(read, anonymous):
+    [icon] = read("/").all("link", rel="apple-touch-icon")
+    for path in (icon["href"], "/favicon.ico"):
+        with anonymous.get(path) as response:
+            assert response.mimetype == "image/png"
+            assert PIL.Image.open(BytesIO(response.data)).size == (180, 180)
+
+
 def test_search_engines_are_told_what_not_to_read(anonymous):
     response = anonymous.get("/robots.txt")
     assert response.mimetype == "text/plain"
     assert response.text.startswith("User-agent: *\nDisallow: /search\nDisallow: /settings\n")
-    assert "Disallow: /p/*/edit\n" in response.text
+    disallowed = {f"Disallow: {path}" for path in ("/p/*/edit", "/reset", "/inbox")}
+    assert disallowed < set(response.text.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -338,7 +435,9 @@ def test_search_engines_are_told_what_not_to_read(anonymous):
         "/@alice",
         "/write",
         "/signin",
+        "/reset",
         "/settings",
+        "/inbox",
         "/no",
     ],
 )
@@ -361,8 +460,10 @@ def test_the_policy_of_pages_allows_nothing_inline_and_no_other_server(anonymous
         "/write",
         "/p/{post}/edit",
         "/settings",
+        "/inbox",
         "/signin",
         "/signup",
+        "/reset",
     ],
 )
 @pytest.mark.usefixtures("alice")
@@ -378,7 +479,7 @@ def test_a_page_is_the_same_for_everybody(path, request, post):
     assert {"Set-Cookie", "Vary"}.isdisjoint(responses[1].headers.keys())
 
 
-def test_a_page_that_has_not_changed_is_304(anonymous, alice, post):
+def test_a_page_that_has_not_changed_gets_304(anonymous, alice, post):
     etag = anonymous.get(path_of(post)).headers["ETag"]
     again = anonymous.get(path_of(post), headers={"If-None-Match": etag})
     assert (again.status_code, again.data) == (304, b"")
@@ -440,7 +541,7 @@ class TestPreview:
         page = alice.get(path_of(post)).text
         assert html.strip() in page
 
-    def test_an_invalid_text_is_422(self, alice):
+    def test_an_invalid_text_gets_422(self, alice):
         for content in ("", " ", "x" * 100_001, 1, "\ud800"):
             response = alice.post("/preview", json={"content": content})
             [error] = assert_problem(response, 422)["errors"]

@@ -1,21 +1,29 @@
 """The search page."""
 
 import re
+from itertools import product
 
 import pytest
 
 from posting.pages import highlight, views
-from posting.posts.search.words import parse_query
+from posting.search.words import parse_query
 
+SHOWN = ["posts", "comments", "members"]
 HOSTILE = "\"><script>alert(1)</script>'&{{ 7007*11 }}"
 
 
 def results(html):
     """Return the title and the excerpt of each result, as HTML."""
-    titles = re.findall(r'<h2><a href="/p/[^"]+" dir="auto">(.*?)</a></h2>', html)
+    titles = re.findall(r'<h2>(?:On )?<a href="/p/[^"]+" dir="auto">(.*?)</a></h2>', html)
     return list(
         zip(titles, re.findall(r'<p class="excerpt" dir="auto">(.*?)</p>', html), strict=True)
     )
+
+
+@pytest.fixture
+def small_pages(monkeypatch):
+    monkeypatch.setattr(views, "POSTS_PER_PAGE", 2)
+    monkeypatch.setattr(views, "MEMBERS_PER_PAGE", 2)
 
 
 @pytest.fixture
@@ -43,16 +51,19 @@ def test_the_box_keeps_the_words(alice, search):
 
 
 def test_what_users_write_and_search_is_escaped(alice, search):
-    alice.create_post(HOSTILE, content=HOSTILE)
-    for q in (HOSTILE, "script", "alert 11"):
-        html = search(q)
+    alice.add_comment(alice.create_post(HOSTILE, content=HOSTILE), HOSTILE)
+    alice.patch("/users/me", json={"display_name": HOSTILE, "bio": HOSTILE})
+    for q, show in product((HOSTILE, "script", "alert 11"), ("posts", "comments", "members")):
+        html = search(q, show=show)
         assert "<script>" not in html
         assert "77077" not in html
     assert "<mark>script</mark>" in search("script")
+    assert "<mark>alert</mark>" in search("alert", show="comments")
+    assert "&lt;script&gt;" in search("script", show="members").partition("<h2>")[2]
 
 
-def test_results_follow_on_the_next_page(alice, anonymous, search, monkeypatch):
-    monkeypatch.setattr(views, "POSTS_PER_PAGE", 2)
+@pytest.mark.usefixtures("small_pages")
+def test_results_follow_on_the_next_page(alice, anonymous, search):
     for number in range(5):
         alice.create_post(f"Post {number} & more")
     found, html = [], search('post & "more"')
@@ -64,23 +75,96 @@ def test_results_follow_on_the_next_page(alice, anonymous, search, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("q", "text"),
+    ("q", "show", "text"),
     [
-        ("nowhere", "No post has all of these words."),
-        ("🧵 !", "Type at least one word."),
-        ("loom w*", "Type at least two characters before <kbd>*</kbd>."),
-        ("", ""),
+        ("nowhere", "posts", "No post has all of these words."),
+        ("nowhere", "comments", "No comment has all of these words."),
+        ("nobody", "members", "No member has a name that begins like this."),
+        *product(["🧵 !"], SHOWN, ["Type at least one word."]),
+        *product(
+            ["loom w*"],
+            ["posts", "comments"],
+            ["Type at least two characters before <kbd>*</kbd>."],
+        ),
+        *product([""], SHOWN, [""]),
     ],
 )
-def test_a_search_that_finds_nothing_says_so(alice, search, q, text):
-    alice.create_post("On looms", content="A loom weaves cloth.")
-    html = search(q)
+def test_a_search_that_finds_nothing_says_so(alice, search, q, show, text):
+    post = alice.create_post("On looms", content="A loom weaves cloth.")
+    alice.add_comment(post, "A loom weaves cloth.")
+    html = search(q, show=show)
     assert text in html
-    assert not results(html)
+    assert "<article>" not in html
 
 
-def test_a_blank_query_shows_the_same_as_none(search):
-    assert search(" ") == search("")
+@pytest.mark.parametrize("show", SHOWN)
+def test_a_blank_query_shows_the_same_as_none(search, show):
+    assert search(" ", show=show) == search("", show=show)
+
+
+def test_comments_say_whose_they_are_and_on_which_post(alice, bob, search):
+    post = alice.create_post("On looms & mills", content="A loom weaves cloth.")
+    bob.add_comment(post, "And *silk*?")
+    comment = alice.add_comment(post, "Silk and **cloth**.")
+    html = search("cloth silk", show="comments")
+    marked = "<mark>Silk</mark> and <mark>cloth</mark>."
+    assert results(html) == [("On looms &amp; mills", marked)]
+    permalink = f"/p/{post['id']}?comment={comment['id']}#c-{comment['id']}"
+    assert f'<h2>On <a href="{permalink}" dir="auto">' in html
+    [meta] = re.findall(r'<p class="meta">(.*?)</p>', html)
+    assert meta.startswith('<a class="author" href="/@alice" dir="auto">Alice</a> · <time ')
+
+
+def test_members_are_found_by_name(sign_in, search):
+    sign_in("ada", display_name="Ada Lovelace", bio="I write about engines.")
+    sign_in("love-joy", role="moderator")
+    sign_in("bob", bio="I love engines.")
+    html = search("love", show="members")
+    links = re.findall(r'<h2><a href="/@([^"]+)" dir="auto">(.*?)</a></h2>', html)
+    assert links == [("love-joy", "love-joy"), ("ada", "Ada Lovelace")]
+    assert "@love-joy · moderator · joined" in html
+    assert '<p class="excerpt" dir="auto">I write about engines.</p>' in html
+
+
+def test_a_choice_leads_to_posts_comments_and_members(alice, search, anonymous):
+    post = alice.create_post("On & looms", content="alice")
+    alice.add_comment(post, "On looms")
+    html = search("on & looms")
+    nav = re.search(r'<nav class="orders".*?</nav>', html, re.DOTALL)[0]
+    links = re.findall(r'<a href="([^"]+)"( aria-current="true")?>(\w+)</a>', nav)
+    assert [(bool(current), text) for _, current, text in links] == [
+        (True, "Posts"),
+        (False, "Comments"),
+        (False, "Members"),
+    ]
+    for url, _, text in links:
+        shown = anonymous.get(url.replace("&amp;", "&")).text
+        assert f'aria-current="true">{text}</a>' in shown
+        assert 'value="on &amp; looms"' in shown
+    assert '<nav class="orders"' not in search("")
+    assert '<input type="hidden" name="show" value="comments">' in search("x", show="comments")
+
+
+@pytest.mark.parametrize(
+    ("show", "pattern"), [("comments", r"</mark> (\d)\."), ("members", r">@loom-(\d) ")]
+)
+@pytest.mark.usefixtures("small_pages")
+def test_comments_and_members_follow_on_the_next_page(alice, sign_in, search, show, pattern):
+    post = alice.create_post("Title")
+    for number in range(5):
+        alice.add_comment(post, f"loom {number}.")
+        sign_in(f"loom-{number}")
+    found, html = [], search("loom", show=show)
+    while html:
+        found += re.findall(pattern, html)
+        more = re.search(r'rel="next" href="\?([^"]+)">', html)
+        html = more and alice.get(f"/search?{more[1].replace('&amp;', '&')}").text
+    assert found == list("43210" if show == "comments" else "01234")
+
+
+def test_an_unknown_choice_is_an_error_page(anonymous):
+    response = anonymous.get("/search?q=x&show=images")
+    assert (response.status_code, response.mimetype) == (422, "text/html")
 
 
 def test_a_query_that_is_too_long_is_an_error_page(anonymous):
@@ -105,6 +189,7 @@ def test_an_excerpt_shows_the_first_word_found(text, query, excerpt):
     assert highlight.excerpt(text, parse_query(query)) == excerpt
 
 
-def test_the_front_page_has_the_box(alice, anonymous):
-    alice.create_post("On engines")
-    assert '<form class="search" role="search" action="/search">' in anonymous.get("/").text
+@pytest.mark.parametrize("path", ["/", "/signin", "/nowhere"])
+def test_every_page_has_the_box(anonymous, path):
+    html = anonymous.get(path, headers={"Accept": "text/html"}).text
+    assert '<form class="search" role="search" action="/search"' in html

@@ -3,9 +3,12 @@
 import html
 from itertools import product
 
+import comrak
 import pytest
 
+from posting.markdown import excerpt
 from posting.pages import markdown
+from posting.web.urls import url_template
 from tests.helpers.panics import Panic
 
 TEXT = "*Some* <b>text</b> & more"
@@ -21,22 +24,27 @@ def broken(request, monkeypatch):
     if "nh3" in request.param:
         monkeypatch.setattr(markdown, "_allowed", fail)
     else:
-        monkeypatch.setattr(markdown.comrak, "render_markdown", fail)
-    markdown.excerpt.cache_clear()
+        monkeypatch.setattr(comrak, "render_markdown", fail)
+    excerpt.cache_clear()
     markdown._render_once.cache_clear()
     yield
-    markdown.excerpt.cache_clear()
+    excerpt.cache_clear()
 
 
 @pytest.fixture
 def client(make_app, alice, tmp_path):
     (tmp_path / "about.md").write_text(TEXT)
+    (tmp_path / "custom.css").touch()
     return alice.copy(make_app(INSTANCE_PATH=str(tmp_path)))
 
 
-LISTS = ["/", "/?sort=active", "/search?q=engines", "/search?q=more", "/@alice"]
+LISTS = [
+    *("/", "/?sort=active", "/@alice"),
+    *("/search?q=engines", "/search?q=more", "/search?q=more&show=comments"),
+]
 TEXTS = [
-    *("/about", "/p/{id}", "/p/{id}/edit", "/feed.atom", "/feed.json"),
+    *("/about", "/p/{id}", "/p/{id}?sort=newest", "/p/{id}/edit", "/@alice?show=comments"),
+    *("/feed.atom", "/feed.json", "/comments/feed.atom", "/comments/feed.json"),
     *("/@alice/feed.atom", "/@alice/feed.json", "/p/{id}/feed.atom", "/p/{id}/feed.json"),
 ]
 
@@ -57,6 +65,23 @@ def test_every_page_shows_them_as_they_are(path, client, broken):
     text = html.unescape(response.text) if path.endswith(".atom") else response.text
     assert "text&lt;/b&gt; &amp; " in text
     assert "<b>" not in text
+
+
+@pytest.mark.parametrize("broken", ["comrak fails", "nh3 fails"], indirect=["broken"])
+def test_no_page_and_no_feed_fails(client, broken):
+    post = client.create_post("On engines", content=TEXT)
+    client.add_comment(post, TEXT)
+    token = client.post("/tokens", json={"name": "Reader", "scope": "feed"}).json["token"]
+    paths = [
+        url_template(rule.rule).format(id=post["id"], username="alice", token=token)
+        for rule in client.application.url_map.iter_rules()
+        if rule.endpoint.startswith(("pages.", "feeds.")) and "GET" in rule.methods
+        if rule.endpoint != "feeds.get_image_by_token"
+    ]
+    assert len(paths) > 20
+    for path in paths:
+        with client.get(path) as response:
+            assert response.status_code == 200, path
 
 
 @pytest.mark.parametrize(

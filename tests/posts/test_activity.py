@@ -105,5 +105,5 @@ def test_a_cursor_belongs_to_its_order(anonymous, posts):
 
 
 @pytest.mark.parametrize("sort", ["", "old", "Active"])
-def test_another_order_is_422(anonymous, sort):
+def test_another_order_gets_422(anonymous, sort):
     assert error_locations(anonymous.get(f"/posts?sort={sort}")) == {"sort"}

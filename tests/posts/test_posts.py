@@ -18,7 +18,7 @@ def test_a_post_is_created_and_read(alice, anonymous):
     post = created.json
     assert set(post) == {
         "id", "title", "content", "author", "created_at", "updated_at", "last_activity_at",
-        "comment_count", "images",
+        "comment_count", "image_count", "images",
     }  # fmt: skip
     assert post["content"] == "Line one\n\nß 🚂"
     assert post["author"] == {"id": alice.user["id"], "username": "alice", "display_name": "Alice"}
@@ -53,7 +53,7 @@ def test_a_list_may_have_whole_posts(alice, bob, anonymous, post):
 @pytest.mark.parametrize(
     "path", ["/posts?author={id}", "/posts?author={id}&q=engines", "/users/{id}/comments"]
 )
-def test_an_unknown_author_is_404_in_each_list(alice, bob, anonymous, post, path):
+def test_an_unknown_author_gets_404_in_each_list(alice, bob, anonymous, post, path):
     """A misspelt ID is not taken for that of a member who has written nothing."""
     assert anonymous.get(path.format(id=bob.user["id"])).json == []
     alice.add_comment(post, "Indeed.")
@@ -123,7 +123,7 @@ def test_text_is_stored_as_sent(alice, anonymous, title, content):
          {"/created_at", "/a~1b~0c"}),
     ],
 )  # fmt: skip
-def test_an_invalid_post_is_422_and_not_saved(alice, anonymous, body, expected):
+def test_an_invalid_post_gets_422_and_not_saved(alice, anonymous, body, expected):
     assert error_locations(alice.post("/posts", json=body)) == expected
     assert anonymous.get("/posts").json == []
 
@@ -196,7 +196,7 @@ def test_an_edit_without_changes_keeps_the_etag(alice, post, body):
         ([], {""}),
     ],
 )
-def test_an_invalid_edit_is_422_and_changes_nothing(alice, post, body, expected):
+def test_an_invalid_edit_gets_422_and_changes_nothing(alice, post, body, expected):
     assert error_locations(alice.patch(path(post), json=body)) == expected
     assert alice.get(path(post)).json == post
 
@@ -221,13 +221,13 @@ def test_a_moderator_deletes_a_post_but_another_member_does_not(bob, moderator, 
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-def test_an_unknown_post_is_404(alice, method):
+def test_an_unknown_post_gets_404(alice, method):
     response = alice.open(UNKNOWN, method=method, json={} if method == "PATCH" else None)
     assert assert_problem(response, 404)["detail"] == "There is no such post."
 
 
 @pytest.mark.parametrize("id", ["short", "a" * 20, "a" * 22, "a" * 20 + "!", "a" * 20 + "é", "%00"])
-def test_a_malformed_id_is_422(alice, id):
+def test_a_malformed_id_gets_422(alice, id):
     for method, body in (("get", None), ("patch", {}), ("delete", None)):
         assert error_locations(alice.open(f"/posts/{id}", method=method, json=body)) == {"id"}
 
@@ -241,7 +241,7 @@ def test_one_response_lists_all_errors(alice):
 
 
 class TestPreconditions:
-    def test_a_change_with_an_old_etag_is_412(self, alice, post):
+    def test_a_change_with_an_old_etag_gets_412(self, alice, post):
         headers = {"If-Match": alice.get(path(post)).headers["ETag"]}
         edited = alice.patch(path(post), json={"title": "Two"}, headers=headers)
         assert edited.status_code == 200
@@ -262,10 +262,10 @@ class TestPreconditions:
         assert alice.patch(path(post), json={}, headers={"If-Match": etag}).status_code == 200
 
     @pytest.mark.parametrize("header", ["", "garbage", '"', '""', "1", '"11"', '"1', "é"])
-    def test_an_unknown_etag_is_412(self, alice, post, header):
+    def test_an_unknown_etag_gets_412(self, alice, post, header):
         assert_problem(alice.patch(path(post), json={}, headers={"If-Match": header}), 412)
 
-    def test_a_read_with_the_current_etag_is_304(self, anonymous, post):
+    def test_a_read_with_the_current_etag_gets_304(self, anonymous, post):
         for url in ("/posts", path(post), f"/users/{post['author']['id']}", "/openapi.json"):
             first = anonymous.get(url)
             again = anonymous.get(url, headers={"If-None-Match": first.headers["ETag"]})

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { newKey, Problem, request, result, versionOf } from "../../posting/static/api.js";
+import { newKey, nextOf, request, result, versionOf } from "../../posting/static/api.js";
+import { Problem } from "../../posting/static/problem.js";
 
 /** Return the problem that a function throws. */
 async function problemOf(call) {
@@ -27,7 +28,7 @@ test("an empty response has no data", () => {
 });
 
 test("a problem has the details of the service", async () => {
-  const errors = [{ pointer: "/title", detail: "Must not be blank." }];
+  const errors = [{ pointer: "/title", code: "blank", detail: "Must not be blank." }];
   const found = await problem(422, { detail: "Invalid input.", code: "invalid_input", errors });
   assert.equal(found.message, "Invalid input.");
   assert.equal(found.status, 422);
@@ -44,14 +45,29 @@ test("a page of a proxy is a problem too", async () => {
   assert.equal(found.message, "Something went wrong. Try again.");
 });
 
-test("a request without a response says that there is no connection", async () => {
-  const found = await problemOf(() => request("GET", "http://127.0.0.1:1/"));
-  assert.equal(found.status, 0);
-  assert.match(found.message, /no connection/);
-});
+for (const [method, options, message] of [
+  ["GET", {}, "There is no connection. Try again."],
+  ["POST", { body: {} }, "There is no connection. Try again."],
+  ["POST", { task: "write" }, "There is no connection. Your text is kept; try again."],
+  ["DELETE", {}, "There is no connection, so nothing was deleted. Try again."],
+  ["POST", { task: "image" }, "There is no connection, so the image was not sent. Try again."],
+]) {
+  test(`a ${method} without a response says: ${message}`, async () => {
+    const found = await problemOf(() => request(method, "http://127.0.0.1:1/", options));
+    assert.equal(found.status, 0);
+    assert.equal(found.message, message);
+  });
+}
 
 test("an ETag may be weak", () => {
   assert.equal(versionOf('W/"12"'), "12");
+});
+
+test("a list names its next page", () => {
+  const link = '<https://example.org/community/posts?cursor=x%3D&limit=2>; rel="next"';
+  assert.equal(nextOf(link), "/community/posts?cursor=x%3D&limit=2");
+  for (const none of [null, undefined, "", '<https://example.org/>; rel="prev"'])
+    assert.equal(nextOf(none), null);
 });
 
 test("keys differ", () => {

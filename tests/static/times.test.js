@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { inUnits } from "../../posting/static/times.js";
+import { dateOf, inUnits } from "../../posting/static/times.js";
 
 const MINUTE = 60;
 const DAY = 86_400;
@@ -22,3 +22,10 @@ for (const [seconds, expected] of [
     assert.deepEqual(inUnits(seconds), expected);
   });
 }
+
+test("a date has its day, and no time", () => {
+  const date = dateOf("2026-06-15T12:00:00.000Z");
+  assert.match(date, /15/);
+  assert.match(date, /2026/);
+  assert.doesNotMatch(date, /:/);
+});

@@ -7,6 +7,9 @@ from unittest.mock import patch
 import pytest
 from flask import Flask
 
+from posting.accounts.models import User
+from posting.db.base import db
+from posting.db.types import now
 from posting.web.endpoint import Blueprint
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_headers, error_locations, resolved
@@ -19,6 +22,10 @@ BODIES = {
     "POST /preview": {"content": "Some text."},
     "POST /signup": {"username": "newcomer", "password": "a long walk by the sea"},
     "POST /signin": {"username": "alice", "password": "a long walk by the sea"},
+    "POST /password-resets": {"code": "unknown", "password": "another walk by the sea"},
+    "POST /recovery-codes": {"current_password": "a long walk by the sea"},
+    "POST /notifications/read": {"up_to": "n" * 21},
+    "PUT /posts/{post}/subscription": {"level": "all"},
     "POST /tokens": {"name": "A program", "scope": "read"},
 }
 QUERIES = {"/users": "?username=alice"}
@@ -33,17 +40,36 @@ PAGES = {
     "GET /write": (200, 200, 200, 200, 200, 200),
     "GET /signin": (200, 200, 200, 200, 200, 200),
     "GET /signup": (200, 200, 200, 200, 200, 200),
+    "GET /reset": (200, 200, 200, 200, 200, 200),
     "GET /settings": (200, 200, 200, 200, 200, 200),
+    "GET /inbox": (200, 200, 200, 200, 200, 200),
+    "GET /unsent": (200, 200, 200, 200, 200, 200),
     "GET /about": (404, 404, 404, 404, 404, 404),
+    "GET /account-deleted": (200, 200, 200, 200, 200, 200),
     "GET /custom.css": (404, 404, 404, 404, 404, 404),
+    "GET /favicon.ico": (200, 200, 200, 200, 200, 200),
     "GET /feed.atom": (200, 200, 200, 200, 200, 200),
     "GET /feed.json": (200, 200, 200, 200, 200, 200),
+    "GET /comments/feed.atom": (200, 200, 200, 200, 200, 200),
+    "GET /comments/feed.json": (200, 200, 200, 200, 200, 200),
     "GET /p/{post}/feed.atom": (200, 200, 200, 200, 200, 200),
     "GET /p/{post}/feed.json": (200, 200, 200, 200, 200, 200),
     "GET /@{username}/feed.atom": (200, 200, 200, 200, 200, 200),
     "GET /@{username}/feed.json": (200, 200, 200, 200, 200, 200),
     "GET /favicon.svg": (200, 200, 200, 200, 200, 200),
     "GET /robots.txt": (200, 200, 200, 200, 200, 200),
+}
+# Whoever has a token for feeds has the feeds.
+FEEDS_BY_TOKEN = {
+    "GET /feeds/{feed}/feed.atom": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/feed.json": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/comments/feed.atom": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/comments/feed.json": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/p/{post}/feed.atom": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/p/{post}/feed.json": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/@{username}/feed.atom": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/@{username}/feed.json": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/images/{image}": (200, 200, 200, 200, 200, 200),
 }
 # The statuses for the roles, in their order, where the objects belong to Alice.
 MATRIX = {
@@ -52,6 +78,7 @@ MATRIX = {
     "GET /posts/{post}": (200, 200, 200, 200, 200, 200),
     "PATCH /posts/{post}": (401, 403, 200, 403, 403, 200),
     "DELETE /posts/{post}": (401, 403, 204, 204, 403, 204),
+    "GET /comments": (200, 200, 200, 200, 200, 200),
     "GET /posts/{post}/comments": (200, 200, 200, 200, 200, 200),
     "POST /posts/{post}/comments": (401, 201, 201, 201, 403, 201),
     "GET /users/{user}/comments": (200, 200, 200, 200, 200, 200),
@@ -60,11 +87,29 @@ MATRIX = {
     "DELETE /comments/{comment}": (401, 403, 204, 204, 403, 204),
     "POST /posts/{post}/images": (401, 403, 201, 403, 403, 201),
     "GET /images/{image}": (200, 200, 200, 200, 200, 200),
+    "GET /images/{image}/thumbnail": (200, 200, 200, 200, 200, 200),
     "GET /images/{image}/metadata": (200, 200, 200, 200, 200, 200),
     "PATCH /images/{image}": (401, 403, 200, 403, 403, 200),
     "DELETE /images/{image}": (401, 403, 204, 204, 403, 204),
     "POST /signup": (201, 201, 201, 201, 201, 201),
     "POST /signin": (200, 200, 200, 200, 200, 200),
+    "GET /applications": (401, 403, 403, 200, 403, 403),
+    "POST /applications/{application}/approval": (401, 403, 403, 201, 403, 403),
+    "DELETE /applications/{application}": (401, 403, 403, 204, 403, 403),
+    "POST /password-resets": (422, 422, 422, 422, 422, 422),
+    "GET /recovery-codes": (401, 200, 200, 200, 403, 403),
+    "POST /recovery-codes": (401, 201, 201, 201, 403, 403),
+    "GET /invitations": (401, 200, 200, 200, 200, 200),
+    "POST /invitations": (401, 403, 403, 201, 403, 403),
+    "GET /invitations/{invitation}": (401, 404, 200, 200, 200, 200),
+    "DELETE /invitations/{invitation}": (401, 404, 204, 204, 403, 204),
+    "GET /changes": (200, 200, 200, 200, 200, 200),
+    "GET /notifications": (401, 200, 200, 200, 200, 200),
+    "GET /notifications/unread": (401, 200, 200, 200, 200, 200),
+    "POST /notifications/read": (401, 422, 422, 422, 403, 422),
+    "GET /posts/{post}/subscription": (401, 200, 200, 200, 200, 200),
+    "PUT /posts/{post}/subscription": (401, 200, 200, 200, 403, 200),
+    "DELETE /posts/{post}/subscription": (401, 204, 204, 204, 403, 204),
     "POST /signout": (204, 204, 204, 204, 204, 204),
     "GET /users": (200, 200, 200, 200, 200, 200),
     "GET /users/me": (401, 200, 200, 200, 200, 200),
@@ -85,27 +130,44 @@ MATRIX = {
     "GET /metrics": (404, 404, 404, 404, 404, 404),
     "GET /openapi.json": (200, 200, 200, 200, 200, 200),
     "GET /docs": (200, 200, 200, 200, 200, 200),
+    "GET /site": (200, 200, 200, 200, 200, 200),
     "GET /docs/{file}": (200, 200, 200, 200, 200, 200),
     "GET /static/{file}": (200, 200, 200, 200, 200, 200),
     "POST /preview": (401, 200, 200, 200, 403, 200),
     **PAGES,
+    **FEEDS_BY_TOKEN,
+}
+# The responses that visitors get even if only members may read. Other requests of theirs get 401.
+OPEN = {
+    *("POST /signup", "POST /signin", "POST /signout", "GET /signin", "GET /signup"),
+    *("GET /reset", "POST /password-resets"),
+    *("GET /about", "GET /account-deleted", "GET /custom.css", "GET /robots.txt"),
+    *("GET /favicon.ico", "GET /favicon.svg", "GET /static/{file}"),
+    *("GET /healthz", "GET /readyz", "GET /metrics"),
+    *("GET /site", "GET /openapi.json", "GET /docs", "GET /docs/{file}"),
+    *FEEDS_BY_TOKEN,
 }
 # Unknown names in a query are ignored.
-FREE_QUERY = {*PAGES, "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
+FREE_QUERY = {*PAGES, *FEEDS_BY_TOKEN, "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
 DOCUMENTED_PAGES = {"GET /signin", "GET /signup"}  # at paths of the API
-FEEDS = {operation for operation in PAGES if "/feed." in operation}
+FEEDS = {operation for operation in PAGES if "/feed." in operation} | FEEDS_BY_TOKEN.keys()
 UNDOCUMENTED = FREE_QUERY - FEEDS - DOCUMENTED_PAGES
 NAMES = {
     "/posts/<nanoid:id>": "/posts/{post}",
     "/posts/<nanoid:id>/comments": "/posts/{post}/comments",
     "/comments/<nanoid:id>": "/comments/{comment}",
     "/posts/<nanoid:id>/images": "/posts/{post}/images",
+    "/posts/<nanoid:id>/subscription": "/posts/{post}/subscription",
     "/images/<nanoid:id>": "/images/{image}",
+    "/images/<nanoid:id>/thumbnail": "/images/{image}/thumbnail",
     "/images/<nanoid:id>/metadata": "/images/{image}/metadata",
     '/users/<nanoid("me"):id>': "/users/{user}",
     '/users/<nanoid("me"):id>/comments': "/users/{user}/comments",
     "/sessions/<nanoid:id>": "/sessions/{session}",
     "/tokens/<nanoid:id>": "/tokens/{token}",
+    "/invitations/<nanoid:id>": "/invitations/{invitation}",
+    "/applications/<nanoid:id>": "/applications/{application}",
+    "/applications/<nanoid:id>/approval": "/applications/{application}/approval",
     "/docs/<path:filename>": "/docs/{file}",
     "/static/<path:filename>": "/static/{file}",
     "/p/<page_id:id>": "/p/{post}",
@@ -115,6 +177,15 @@ NAMES = {
     "/@<member:username>": "/@{username}",
     "/@<member:username>/feed.atom": "/@{username}/feed.atom",
     "/@<member:username>/feed.json": "/@{username}/feed.json",
+    "/feeds/<token>/feed.atom": "/feeds/{feed}/feed.atom",
+    "/feeds/<token>/comments/feed.atom": "/feeds/{feed}/comments/feed.atom",
+    "/feeds/<token>/comments/feed.json": "/feeds/{feed}/comments/feed.json",
+    "/feeds/<token>/feed.json": "/feeds/{feed}/feed.json",
+    "/feeds/<token>/p/<page_id:id>/feed.atom": "/feeds/{feed}/p/{post}/feed.atom",
+    "/feeds/<token>/p/<page_id:id>/feed.json": "/feeds/{feed}/p/{post}/feed.json",
+    "/feeds/<token>/@<member:username>/feed.atom": "/feeds/{feed}/@{username}/feed.atom",
+    "/feeds/<token>/@<member:username>/feed.json": "/feeds/{feed}/@{username}/feed.json",
+    "/feeds/<token>/images/<nanoid:id>": "/feeds/{feed}/images/{image}",
 }
 
 
@@ -149,13 +220,14 @@ def url_of(id_of):
 
 def template(path):
     """Return a path of the matrix as the document has it."""
-    return re.sub("{(?!username).*}", "{id}", path)
+    names = {"username": "{username}", "feed": "{token}"}
+    return re.sub("{(.+?)}", lambda name: names.get(name[1], "{id}"), path)
 
 
 def body_of(operation):
     if operation == "POST /posts/{post}/images":
         return {"data": {"file": (BytesIO(pictures.png()), "a.png")}}
-    writes = operation.startswith(("PATCH", "POST"))
+    writes = operation.startswith(("PATCH", "POST", "PUT")) and not operation.endswith("/approval")
     return {"json": BODIES.get(operation, {} if writes else None)}
 
 
@@ -168,21 +240,72 @@ def test_each_role_gets_the_status_in_the_matrix(operation, role, request, url_o
         assert response.status_code == MATRIX[operation][ROLES.index(role)]
 
 
+@pytest.mark.posting_settings(READING="members")
+class TestMembersOnly:
+    @pytest.mark.parametrize("role", ROLES)
+    @pytest.mark.parametrize("operation", MATRIX)
+    def test_visitors_get_401_and_the_other_roles_what_they_get_otherwise(
+        self, operation, role, request, url_of
+    ):
+        client = request.getfixturevalue(role)
+        method, path = operation.split()
+        is_refused = role == "anonymous" and operation not in OPEN
+        expected = 401 if is_refused else MATRIX[operation][ROLES.index(role)]
+        with client.open(url_of(path), method=method, **body_of(operation)) as response:
+            assert response.status_code == expected
+
+    @pytest.mark.parametrize("operation", sorted(MATRIX.keys() - OPEN))
+    def test_401_comes_before_all_other_errors(self, operation, anonymous):
+        method, path = operation.split()
+        url = f"{path.replace('{', '').replace('}', '')}?unknown=1&limit=x"
+        response = anonymous.open(url, method=method, data="{", content_type="text/plain")
+        assert response.status_code == 401
+        assert response.headers["WWW-Authenticate"] == "Cookie"
+        assert response.headers["Cache-Control"] == "private, no-store"
+
+    @pytest.mark.parametrize("operation", sorted(MATRIX.keys() - UNDOCUMENTED - OPEN))
+    def test_the_document_says_that_visitors_get_401(self, operation, anonymous, url_of):
+        method, path = operation.split()
+        document = anonymous.get("/openapi.json").json
+        documented = document["paths"][template(path)][method.lower()]
+        assert {"session": []} in documented["security"]
+        assert {} not in documented["security"]
+        response = anonymous.open(url_of(path), method=method, **body_of(operation))
+        described = resolved(document, documented["responses"]["401"])["headers"]
+        assert_headers(response, described, document)
+
+
+@pytest.mark.parametrize("state", ["pending_since", "suspended_at"])
 @pytest.mark.parametrize("operation", MATRIX)
-def test_an_unknown_query_parameter_is_422(operation, alice, url_of):
+def test_the_session_of_an_inactive_account_is_that_of_a_visitor(
+    operation, state, app, moderator, url_of
+):
     method, path = operation.split()
-    url, expected = url_of(path), MATRIX[operation][ROLES.index("alice")]
+    url = url_of(path)
+    with app.app_context():
+        setattr(db.session.get(User, moderator.user["id"]), state, now())
+        db.session.commit()
+    with moderator.open(url, method=method, **body_of(operation)) as response:
+        assert response.status_code == MATRIX[operation][ROLES.index("anonymous")]
+
+
+@pytest.mark.parametrize("operation", MATRIX)
+def test_an_unknown_query_parameter_gets_422(operation, request, url_of):
+    role = "moderator" if MATRIX[operation][ROLES.index("alice")] == 403 else "alice"
+    client = request.getfixturevalue(role)
+    method, path = operation.split()
+    url, expected = url_of(path), MATRIX[operation][ROLES.index(role)]
     query = f"{url}{'&' if '?' in url else '?'}unknown=1&another="
-    with alice.open(query, method=method, **body_of(operation)) as response:
+    with client.open(query, method=method, **body_of(operation)) as response:
         if operation in FREE_QUERY:
             assert response.status_code == expected
             return
         assert error_locations(response) == {"unknown", "another"}
-    with alice.open(url, method=method, **body_of(operation)) as response:
+    with client.open(url, method=method, **body_of(operation)) as response:
         assert response.status_code == expected  # the refused request changed nothing
 
 
-def test_a_query_without_names_is_422(anonymous, post):
+def test_a_query_without_names_gets_422(anonymous, post):
     for query in ("&", "&&"):
         assert error_locations(anonymous.get(f"/posts/{post['id']}?{query}")) == {""}
     assert anonymous.get(f"/posts/{post['id']}?").status_code == 200
@@ -217,19 +340,19 @@ def long_lists(alice, post):
         alice.add_comment(post, content)
 
 
-@pytest.mark.parametrize("role", ["anonymous", "alice"])
+@pytest.mark.parametrize("role", ["anonymous", "alice", "moderator"])
 @pytest.mark.parametrize("operation", sorted(MATRIX.keys() - UNDOCUMENTED))
 @pytest.mark.usefixtures("long_lists")
 def test_the_headers_of_a_response_are_those_documented(operation, role, app, request, url_of):
     client = request.getfixturevalue(role)
     method, path = operation.split()
-    is_long = operation in {"GET /posts", "GET /posts/{post}/comments"}
+    is_long = operation in {"GET /posts", "GET /comments", "GET /posts/{post}/comments"}
     document, url = client.get("/openapi.json").json, url_of(path) + ("?limit=1" if is_long else "")
     responses = document["paths"][template(path)][method.lower()]["responses"]
 
     def send(**headers):
         with (
-            patch.dict(app.config, RATE_LIMITS="on"),
+            patch.dict(app.config, RATE_LIMITS=True),
             client.open(url, method=method, headers=headers, **body_of(operation)) as response,
         ):
             described = resolved(document, responses[str(response.status_code)])["headers"]

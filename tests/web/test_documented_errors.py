@@ -12,15 +12,19 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from posting.accounts.models import TOKENS_PER_USER
+from posting.accounts.models import TOKENS_PER_USER, User
+from posting.db.base import db
+from posting.db.types import now
 from posting.images import codec as imaging
-from posting.posts.search import results as search
+from posting.invitations.models import OPEN_PER_USER
+from posting.search import results as search
 from posting.web.idempotency import Once, StillUnderWay
+from tests.conftest import invite
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_headers, assert_problem, resolved
-from tests.web.test_access import BODIES, NAMES
+from tests.web.test_access import BODIES, NAMES, template
 
-PATHS = {re.sub("{.*}", "{id}", path): path for path in NAMES.values()}
+PATHS = {template(path): path for path in NAMES.values()}
 CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 
 
@@ -29,8 +33,8 @@ def object_id(id_of):
     """Return a function that returns the id of Alice's object for the path of an operation."""
 
     def object_id(operation):
-        kind = re.search("{(.*)}", PATHS.get(operation.split()[1], ""))
-        return id_of(kind[1]) if kind else ""
+        path = PATHS.get(operation.split()[1], "") if "{id}" in operation else ""
+        return id_of(re.findall(r"{(\w+)}", path)[-1]) if path else ""
 
     return object_id
 
@@ -71,7 +75,7 @@ def documented(app, anonymous):
         assert cases
         return cases
 
-    with patch.dict(app.config, RATE_LIMITS="on"):
+    with patch.dict(app.config, RATE_LIMITS=True):
         yield documented
 
 
@@ -79,14 +83,22 @@ def body_of(operation, **changes):
     """Return the arguments of a test client for a valid body of an operation."""
     if operation == "POST /posts/{id}/images":
         return {"data": {"file": (BytesIO(pictures.png()), "a.png")} | changes}
-    if operation.startswith(("POST", "PATCH")):
+    if takes_json(operation):
         return {"json": BODIES.get(operation.replace("{id}", "{post}"), {}) | changes}
     return {}
 
 
-def send(client, operation, id="x", **arguments):
+def takes_json(operation):
+    """Return whether an operation takes a body, which is JSON unless it is an image."""
+    is_write = operation.startswith(("POST", "PUT", "PATCH"))
+    return is_write and operation not in {"POST /signout", "POST /applications/{id}/approval"}
+
+
+def send(client, operation, id="x", token="x", **arguments):
     method, path = operation.split()
-    return client.open(re.sub("{.*}", id, path), method=method, **arguments)
+    values = {"token": token}
+    url = re.sub(r"{(\w+)}", lambda name: values.get(name[1], id), path)
+    return client.open(url, method=method, **arguments)
 
 
 def operations(cases):
@@ -102,13 +114,14 @@ def test_each_401_is_as_documented(documented, anonymous):
         case.assert_matches(send(anonymous, case.operation, "a" * 21, headers=headers, **body))
 
 
-def test_each_404_is_as_documented(documented, alice):
-    cases = documented(404)
+def test_each_404_is_as_documented(documented, moderator, id_of):
+    cases, token = documented(404), id_of("feed")
     assert len(operations(cases)) > 12
     for case in cases:
-        query = f"?author={'a' * 21}" if case.operation == "GET /posts" else ""
+        lists = {"GET /posts", "GET /comments"}
+        query = f"?author={'a' * 21}" if case.operation in lists else ""
         body = body_of(case.operation)
-        case.assert_matches(send(alice, case.operation + query, "a" * 21, **body))
+        case.assert_matches(send(moderator, case.operation + query, "a" * 21, token, **body))
 
 
 @pytest.fixture
@@ -121,31 +134,45 @@ def carol(sign_in, flask):
 
 @pytest.fixture
 def clients(bob, reader, writer, make_app):
-    """The clients that get a 403 with a code; for codes without one, it is Bob."""
+    """The client that is refused with 403 and a code, by the code. Bob, if it is not listed."""
     return defaultdict(
         lambda: bob,
         insufficient_scope=reader,
-        signup_closed=make_app(SIGNUP="closed").test_client(),
+        signup_closed=bob.copy(make_app(SIGNUP="closed")),
         token_not_allowed=writer,
     )
 
 
-@pytest.mark.usefixtures("carol")
+@pytest.fixture
+def dora(app, sign_in):
+    """A user who waits for approval."""
+    dora = sign_in("dora")
+    with app.app_context():
+        db.session.get(User, dora.user["id"]).pending_since = now()
+        db.session.commit()
+    return dora
+
+
+@pytest.mark.usefixtures("carol", "dora")
 def test_each_403_is_as_documented(documented, object_id, clients):
+    inactive = {"suspended": "carol", "pending_approval": "dora"}
     cases = documented(403)
     assert len(operations(cases)) > 18
     for case in cases:
         headers = CROSS_SITE if case.code == "cross_origin" else {}
-        changes = {"username": "carol"} if case.code == "suspended" else {}
+        changes = {"username": inactive[case.code]} if case.code in inactive else {}
         body, id = body_of(case.operation, **changes), object_id(case.operation)
         response = send(clients[case.code], case.operation, id, headers=headers, **body)
         case.assert_matches(response)
 
 
 @pytest.mark.usefixtures("bob", "cached_codec")
-def test_each_409_is_as_documented(documented, object_id, alice, with_token, monkeypatch):
+def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, monkeypatch):
+    alice = sign_in("alice", role="moderator")
     for _ in range(TOKENS_PER_USER):
         with_token("read")
+    for _ in range(OPEN_PER_USER):
+        invite(alice.application, alice.user["id"])
 
     def commit(*_):
         raise StillUnderWay
@@ -164,21 +191,25 @@ def test_each_412_is_as_documented(documented, object_id, alice):
         case.assert_matches(send(alice, case.operation, id, headers=headers, **body))
 
 
-def test_each_422_is_as_documented(documented, alice):
-    cases = documented(422)
+def test_each_422_is_as_documented(documented, moderator, id_of):
+    cases, token = documented(422), id_of("feed")
     assert len(operations(cases)) > 20
     for case in cases:
-        takes_body = case.operation.startswith(("POST", "PATCH"))
-        takes_body = takes_body and case.operation != "POST /signout"
+        takes_body = takes_json(case.operation)
         body = {"json": {}} if takes_body else {}
         if case.operation == "POST /posts/{id}/images":
             body = {"data": {"alt": "A loom"}, "content_type": "multipart/form-data"}
-        is_refused = takes_body and case.operation != "PATCH /users/me"
+        # Other bodies have a required field.
+        is_refused = takes_body and case.operation not in {"PATCH /users/me", "POST /invitations"}
         query = "" if is_refused or "{id}" in case.operation else "?page=1"
-        case.assert_matches(send(alice, case.operation + query, **body))
+        id = "x"
+        if "/feed." in case.operation:
+            query = "?before=x"
+            id = moderator.user["username"] if "/@" in case.operation else id_of("post")
+        case.assert_matches(send(moderator, case.operation + query, id, token, **body))
 
 
-def test_each_400_is_as_documented(documented, alice, make_app):
+def test_each_400_is_as_documented(documented, moderator, make_app):
     other_host = make_app(PUBLIC_URL="https://example.org").test_client()
     for case in documented(400):
         if case.code == "other_host":
@@ -186,12 +217,13 @@ def test_each_400_is_as_documented(documented, alice, make_app):
         else:
             is_form = case.operation == "POST /posts/{id}/images"
             content_type = "multipart/form-data" if is_form else "application/json"
-            response = send(alice, case.operation, data=b"x", content_type=content_type)
+            response = send(moderator, case.operation, data=b"x", content_type=content_type)
         case.assert_matches(response)
 
 
 def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
-    client = sign_in("alice").copy(make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024))
+    moderator = sign_in("morgan", role="moderator")
+    client = moderator.copy(make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024))
     large = b"x" * 2000
     for case in documented(413, client):
         form = {"data": {"file": (BytesIO(large), "a.png")}}
@@ -206,20 +238,23 @@ def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
 def test_each_429_is_as_documented(documented, make_app, sign_in):
     names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES")
     limits = {f"LIMIT_{name}": "1/hour" for name in names}
-    alice = sign_in("alice")
+    alice = sign_in("alice", role="moderator")
     post = alice.create_post("On engines")
     client = alice.copy(make_app(RATE_LIMITS="on", **limits))
     cases = documented(429, client)
-    assert len(operations(cases)) == 9
-    # Sign-in comes last, because its failures count for the address too.
-    for case in sorted(cases, key=lambda case: case.operation == "POST /signin"):
+    assert len(operations(cases)) == 13
+    # These come last, because their failures count for the address too.
+    guesses = {"POST /signin": "username", "POST /password-resets": "code"}
+    for case in sorted(cases, key=lambda case: case.operation in guesses):
         changes = {}
+        if case.operation == "POST /recovery-codes":
+            changes = {"current_password": "wrong"}
         if case.operation.startswith("PATCH /users/"):
             changes = {"password": "another password", "current_password": "wrong"}
         id = alice.user["id"] if "users" in case.operation else post["id"]
         for attempt in range(21):
-            if case.operation == "POST /signin":
-                changes = {"username": f"unknown-{attempt}"}
+            if case.operation in guesses:
+                changes = {guesses[case.operation]: f"{attempt:021}"}
             response = send(client, case.operation, id, **body_of(case.operation, **changes))
             if response.status_code == 429:
                 break
@@ -286,7 +321,7 @@ def test_other_503_are_as_documented(documented, alice, post, monkeypatch):
     cases = [
         case for case in documented(503) if case.code not in {"database_busy", "query_timeout"}
     ]
-    assert len(cases) == 3
+    assert len(cases) == 4
     for case in cases:
         query = "?q=engines" if case.code == "search_busy" else ""
         body = body_of(case.operation)

@@ -9,9 +9,9 @@ from flask import Flask, g
 from marshmallow import Schema
 
 from posting.accounts.current_user import (
+    READERS,
     SESSION_OPTIONAL,
     SIGNED_IN,
-    TOKEN_OPTIONAL,
     CurrentUser,
     current_user,
 )
@@ -158,7 +158,7 @@ def test_a_shared_cache_of_what_only_users_may_read_is_refused(blueprint):
         blueprint.get("/extra", access=SIGNED_IN, cache=SHARED)(lambda: None)
 
 
-@pytest.mark.parametrize("access", [PUBLIC, TOKEN_OPTIONAL, SESSION_OPTIONAL])
+@pytest.mark.parametrize("access", [PUBLIC, READERS, SESSION_OPTIONAL])
 def test_a_view_with_a_shared_cache_cannot_read_the_current_user(
     blueprint, client, anonymous, alice, access
 ):

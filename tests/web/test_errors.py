@@ -39,7 +39,7 @@ def log_to_stderr():
     logger.removeHandler(default_handler)
 
 
-def test_an_unknown_path_is_404(anonymous):
+def test_an_unknown_path_gets_404(anonymous):
     assert (
         assert_problem(anonymous.get("/nothing"), 404)["detail"] == "There is nothing at this path."
     )
@@ -47,11 +47,11 @@ def test_an_unknown_path_is_404(anonymous):
         assert_problem(anonymous.get(path), 404)
 
 
-def test_a_double_slash_is_404_and_not_a_redirect(anonymous):
+def test_a_double_slash_gets_404_and_not_a_redirect(anonymous):
     assert_problem(anonymous.get("/users//me"), 404)
 
 
-def test_an_unsupported_method_is_405(anonymous):
+def test_an_unsupported_method_gets_405(anonymous):
     response = anonymous.put("/posts")
     assert_problem(response, 405)
     assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}
@@ -115,7 +115,7 @@ def of_postgres(name):
         (of_postgres("DataError"), INTERNAL),
     ],
 )
-def test_only_a_database_that_may_answer_later_is_503(failing_client, caplog, error, expected):
+def test_only_a_database_that_may_answer_later_gets_503(failing_client, caplog, error, expected):
     status, code, retry_after = expected
     failing_client.error = error
     response = failing_client.get("/fail")
@@ -132,7 +132,7 @@ def test_only_a_database_that_may_answer_later_is_503(failing_client, caplog, er
     "damage",
     ["title = CAST(x'ff' AS TEXT)", "created_at = CAST(x'ff' AS TEXT)", "created_at = 'yesterday'"],
 )
-def test_a_damaged_row_is_500(make_app, post, caplog, damage):
+def test_a_damaged_row_gets_500(make_app, post, caplog, damage):
     app = make_app(PROPAGATE_EXCEPTIONS=False)
     with app.app_context(), db.engine.begin() as connection:
         connection.exec_driver_sql(f"UPDATE posts SET {damage}")
@@ -141,7 +141,7 @@ def test_a_damaged_row_is_500(make_app, post, caplog, damage):
     assert "Traceback" in caplog.text
 
 
-def test_an_error_at_the_end_of_the_transaction_is_503(anonymous, monkeypatch):
+def test_an_error_at_the_end_of_the_transaction_gets_503(anonymous, monkeypatch):
     lost = of_postgres("AdminShutdown")
     monkeypatch.setattr("posting.db.transactions.end_transaction", Mock(side_effect=lost))
     for path in ("/healthz", "/nothing"):
@@ -150,7 +150,7 @@ def test_an_error_at_the_end_of_the_transaction_is_503(anonymous, monkeypatch):
 
 @pytest.mark.skipif(not POSTGRES, reason="is for Postgres")
 @pytest.mark.parametrize("end", ["return", "raise", "commit"])
-def test_a_connection_that_is_lost_at_the_end_of_a_request_is_503(make_app, caplog, end):
+def test_a_connection_that_is_lost_at_the_end_of_a_request_gets_503(make_app, caplog, end):
     app = make_app(PROPAGATE_EXCEPTIONS=False)
 
     @app.get("/lost")
@@ -298,7 +298,7 @@ class TestHosts:
             ("", 400),
         ],
     )
-    def test_with_a_public_url_other_hosts_are_400(self, make_app, host, status):
+    def test_with_a_public_url_other_hosts_get_400(self, make_app, host, status):
         client = make_app(PUBLIC_URL="https://example.org").test_client()
         response = client.get("/healthz", headers={"Host": host})
         assert response.status_code == status
@@ -308,7 +308,7 @@ class TestHosts:
             assert_problem(client.post("/signin", json={}, headers={"Host": host}), 400)
 
     @pytest.mark.parametrize("public_url", ["", "https://example.org"])
-    def test_what_is_no_host_is_400(self, app, post, monkeypatch, public_url):
+    def test_what_is_no_host_gets_400(self, app, post, monkeypatch, public_url):
         monkeypatch.setitem(app.config, "PUBLIC_URL", public_url)
         for host in (
             *("", "example.org:", "my_app:", "my_app:x", "my_app:99999", "[my_app]", "a/b", "a@b"),
@@ -323,7 +323,7 @@ class TestHosts:
                 assert "host" in body
 
     @pytest.mark.parametrize("host", [".", "a..b", "x" * 64])
-    def test_a_name_with_a_label_of_an_invalid_length_is_400(self, app, host):
+    def test_a_name_with_a_label_of_an_invalid_length_gets_400(self, app, host):
         for path in HOST_PATHS:
             assert get(app, path, host)[0] == "400 BAD REQUEST"
 

@@ -109,13 +109,13 @@ def test_a_repeated_request_without_a_key_creates_another_one(send, count):
     assert count() == 2
 
 
-def test_a_key_with_another_body_is_422(send, count, kind):
+def test_a_key_with_another_body_gets_422(send, count, kind):
     send()
     assert error_locations(send(**CHANGES[kind])) == {"Idempotency-Key"}
     assert count() == 1
 
 
-def test_a_key_with_another_url_is_422(alice, post, send, count, kind):
+def test_a_key_with_another_url_gets_422(alice, post, send, count, kind):
     send()
     if kind == "posts":
         path = f"/posts/{post['id']}/comments"
@@ -149,7 +149,7 @@ def test_an_error_is_not_stored(send, count, kind):
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a b", "ä", "\x7f", "a\tb"])
-def test_a_malformed_key_is_422_with_all_other_errors(alice, send, count, key):
+def test_a_malformed_key_gets_422_with_all_other_errors(alice, send, count, key):
     assert error_locations(send(headers=keyed(key))) == {"Idempotency-Key"}
     response = alice.post("/posts", json={"title": ""}, headers=keyed(key))
     assert error_locations(response) == {"Idempotency-Key", "/title", "/content"}
@@ -309,7 +309,7 @@ def test_concurrent_uploads_get_the_same_response_if_only_one_image_fits(alice, 
 
 
 @pytest.mark.skipif(not POSTGRES, reason="SQLite has one writer at a time")
-def test_a_key_that_another_request_is_using_is_409(alice, send, count, short_lock_timeout):
+def test_a_key_that_another_request_is_using_gets_409(alice, send, count, short_lock_timeout):
     row = {"user_id": alice.user["id"], "key": KEY, "fingerprint": "", "body": "", "headers": {}}
     with short_lock_timeout.connect() as other:
         other.execute(sa.insert(IdempotencyKey).values(row))

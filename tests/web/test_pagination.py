@@ -119,7 +119,7 @@ def test_posts_without_an_author_are_listed(fill, app, alice, anonymous):
         ("limit=0&author=x&page=2", {"limit", "author", "page"}),
     ],
 )
-def test_an_invalid_query_is_422(anonymous, query, expected):
+def test_an_invalid_query_gets_422(anonymous, query, expected):
     assert error_locations(anonymous.get(f"/posts?{query}")) == expected
 
 
@@ -154,7 +154,7 @@ def test_an_invalid_query_is_422(anonymous, query, expected):
         " list_posts.1000.{id}",
     ],
 )
-def test_a_malformed_cursor_is_422(fill, anonymous, cursor):
+def test_a_malformed_cursor_gets_422(fill, anonymous, cursor):
     [row] = fill(1)
     sent = {"cursor": cursor.format(id=row["id"])}
     assert error_locations(anonymous.get("/posts", query_string=sent)) == {"cursor"}
@@ -169,7 +169,7 @@ def test_a_cursor_may_hold_any_date(fill, anonymous, milliseconds, count):
     assert len(response.json) == count
 
 
-def test_a_cursor_of_another_list_is_422(fill, alice, anonymous):
+def test_a_cursor_of_another_list_gets_422(fill, alice, anonymous):
     [post, other] = fill(2)
     for _ in range(2):
         alice.add_comment(post, "Indeed.")
@@ -185,7 +185,7 @@ def test_a_cursor_of_another_list_is_422(fill, alice, anonymous):
         assert error_locations(anonymous.get(path, query_string={"cursor": cursor})) == {"cursor"}
 
 
-def test_a_changed_cursor_is_422(fill, anonymous):
+def test_a_changed_cursor_gets_422(fill, anonymous):
     fill(2)
     url = next_url(anonymous.get("/posts?limit=1"))
     assert error_locations(anonymous.get(url.replace("cursor=", "cursor=A"))) == {"cursor"}

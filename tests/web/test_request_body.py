@@ -20,7 +20,12 @@ TEXT_FIELDS = {
     "PATCH /images/{image}": {"alt"},
     "POST /preview": {"content"},
     "POST /tokens": {"name", "scope"},
-    "POST /signup": {"username", "password", "display_name", "bio"},
+    "POST /signup": {"username", "password", "display_name", "bio", "application", "invitation"},
+    "POST /invitations": {"note"},
+    "POST /notifications/read": {"up_to"},
+    "PUT /posts/{post}/subscription": {"level"},
+    "POST /password-resets": {"code", "username", "recovery_code", "password"},
+    "POST /recovery-codes": {"current_password"},
     "POST /signin": {"username", "password"},
     "PATCH /users/me": {"username", "password", "display_name", "bio", "current_password"},
     "PATCH /users/{user}": {"username", "password", "display_name", "bio", "current_password"},
@@ -34,8 +39,9 @@ def operation(request):
 
 
 @pytest.fixture
-def send(operation, alice, post):
+def send(operation, alice, moderator, post):
     """Send raw bytes to one of the operations that take JSON."""
+    client = moderator if operation == "POST /invitations" else alice
     method, path = operation.split()
     url = path.format(
         post=post["id"],
@@ -45,7 +51,7 @@ def send(operation, alice, post):
     )
 
     def send(data, content_type="application/json", **options):
-        return alice.open(url, method=method, data=data, content_type=content_type, **options)
+        return client.open(url, method=method, data=data, content_type=content_type, **options)
 
     return send
 
@@ -91,7 +97,7 @@ def test_every_operation_that_takes_json_is_listed(anonymous):
     ],
     ids=range(19),
 )
-def test_invalid_json_is_400(send, body):
+def test_invalid_json_gets_400(send, body):
     assert_problem(send(body), 400)
 
 
@@ -100,7 +106,7 @@ def test_a_depth_of_a_hundred_is_accepted(send):
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"text"', b"1", b"null", b"true"])
-def test_json_other_than_an_object_is_422(send, body):
+def test_json_other_than_an_object_gets_422(send, body):
     assert error_locations(send(body)) == {""}
 
 
@@ -109,7 +115,7 @@ def test_json_other_than_an_object_is_422(send, body):
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "",
      "application/jsonx", "text/json"],
 )  # fmt: skip
-def test_other_media_types_are_415(send, content_type):
+def test_other_media_types_get_415(send, content_type):
     assert_problem(send(POST % "", content_type), 415)
 
 
@@ -120,13 +126,13 @@ def test_the_charset_parameter_is_ignored(alice):
     assert response.status_code == 201
 
 
-def test_merge_patch_is_415_except_for_patch(alice):
+def test_merge_patch_gets_415_except_for_patch(alice):
     response = alice.post("/posts", data=POST % "", content_type="application/merge-patch+json")
     assert_problem(response, 415)
 
 
 @pytest.mark.parametrize("text", ['"a\\ud800b"', '"\\udfff"', '"a\\u0000"'])
-def test_text_with_a_nul_or_a_lone_surrogate_is_422(send, operation, text):
+def test_text_with_a_nul_or_a_lone_surrogate_gets_422(send, operation, text):
     fields = sorted(TEXT_FIELDS[operation])
     body = ", ".join(f'"{field}": {text}' for field in fields)
     assert {f"/{field}" for field in fields} <= error_locations(send(f"{{{body}}}"))
@@ -146,7 +152,7 @@ def test_a_lone_surrogate_in_a_name_is_replaced_in_the_error(send):
 
 
 @pytest.mark.parametrize("value", [*INTEGERS, "true", "[]", "{}"])
-def test_other_types_than_text_are_422(send, operation, value):
+def test_other_types_than_text_get_422(send, operation, value):
     fields = sorted(TEXT_FIELDS[operation])
     body = ", ".join(f'"{field}": {value}' for field in fields)
     assert {f"/{field}" for field in fields} <= error_locations(send(f"{{{body}}}"))
@@ -172,7 +178,7 @@ def test_other_types_than_text_are_422(send, operation, value):
         "null",
     ],
 )
-def test_an_invalid_or_repeated_limit_is_422(anonymous, post, path, limit):
+def test_an_invalid_or_repeated_limit_gets_422(anonymous, post, path, limit):
     url = path.format(post=post["id"])
     assert error_locations(anonymous.get(f"{url}?limit={limit}")) == {"limit"}
     assert error_locations(anonymous.get(f"{url}?limit=5&limit=6")) == {"limit"}
@@ -190,18 +196,18 @@ def test_an_invalid_or_repeated_limit_is_422(anonymous, post, path, limit):
     ],
 )
 @pytest.mark.parametrize("path", ["/posts", "/posts/{post}/comments"])
-def test_an_invalid_cursor_or_unknown_parameter_is_422(anonymous, post, path, query, parameters):
+def test_an_invalid_cursor_or_unknown_parameter_gets_422(anonymous, post, path, query, parameters):
     assert error_locations(anonymous.get(f"{path.format(post=post['id'])}?{query}")) == parameters
 
 
 @pytest.mark.parametrize("value", ["purge", "", "KEEP", "%00", "keep&content=keep"])
-def test_an_invalid_choice_for_the_content_of_an_account_is_422(alice, value):
+def test_an_invalid_choice_for_the_content_of_an_account_gets_422(alice, value):
     url = f"/users/{alice.user['id']}?content={value}"
     assert error_locations(alice.delete(url)) == {"content"}
     assert alice.get("/users/me").status_code == 200
 
 
-def test_an_object_with_too_many_names_is_400(send):
+def test_an_object_with_too_many_names_gets_400(send):
     """Each unknown name would be an error of its own in the response."""
     many = json.dumps({f"name{number}": 1 for number in range(51)})
     for body in (many, f'{{"title": {many}}}'):
@@ -236,7 +242,7 @@ def test_the_longest_content_fits_when_it_is_escaped(alice):
     assert response.json["content"] == content
 
 
-def test_a_body_over_the_limit_is_413(send):
+def test_a_body_over_the_limit_gets_413(send):
     body = b'{"title": "' + b"x" * MAX_BYTES + b'"}'
     assert assert_problem(send(body), 413)["detail"] == "The body may have at most 1,310,720 bytes."
 
@@ -261,13 +267,13 @@ def test_a_chunked_body_is_read(send):
     assert_problem(send(None, **chunked(BytesIO(b'{"title": ""}'))), 422)
 
 
-def test_a_chunked_body_over_the_limit_is_413(send):
+def test_a_chunked_body_over_the_limit_gets_413(send):
     for length, status in ((MAX_BYTES, 400), (MAX_BYTES + 1, 413), (2**21, 413)):
         error = assert_problem(send(None, **chunked(BytesIO(b"x" * length))), status)
         assert status == 400 or "1,310,720 bytes" in error["detail"]
 
 
-def test_an_incomplete_body_is_400(send):
+def test_an_incomplete_body_gets_400(send):
     assert (
         assert_problem(send(None, **chunked(Broken())), 400)["detail"] == "The body is incomplete."
     )

@@ -3,6 +3,7 @@
 import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Event
 
 import pytest
@@ -98,7 +99,7 @@ def test_a_response_that_is_older_than_a_commit_is_not_stored(app, anonymous, po
 
 
 @pytest.mark.parametrize("form", ['"{}"', 'W/"{}"', '"{}-gzip"', '"other", "{}"', "*"])
-def test_a_matching_if_none_match_is_304(anonymous, misses, post, form):
+def test_a_matching_if_none_match_gets_304(anonymous, misses, post, form):
     first = anonymous.get("/posts")
     misses.clear()
     headers = {"If-None-Match": form.format(first.headers["ETag"].strip('"'))}
@@ -279,3 +280,95 @@ def test_the_cache_can_be_disabled(make_app):
     assert EXTENSION not in make_app(RESPONSE_CACHE="off").extensions
     in_memory = create_app({"TESTING": True, "DATABASE_URL": "sqlite://"})
     assert EXTENSION not in in_memory.extensions
+
+
+@contextmanager
+def sent_statements():
+    """Yield the list of the SQL statements that are sent meanwhile."""
+    sent = []
+
+    def append(_connection, _cursor, statement, *_):
+        sent.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", append)
+    yield sent
+    sa.event.remove(sa.Engine, "before_cursor_execute", append)
+
+
+@pytest.mark.posting_settings(READING="members")
+class TestMembersOnly:
+    """Members get cached responses, once the database has said who asks."""
+
+    @pytest.fixture
+    def members(self, alice, bob, reader, post, misses):
+        """Clients for which `/posts` is cached."""
+        members = alice, bob, reader
+        for _ in range(2):  # the first request of a token writes when it was used
+            for member in members:
+                assert member.get("/posts").status_code == 200
+        misses.clear()
+        return members
+
+    def test_all_members_get_the_cached_response_after_one_select(self, members, misses):
+        bodies = set()
+        for member in members:
+            with sent_statements() as statements:
+                bodies.add(member.get("/posts").data)
+            assert len(statements) == 1
+        assert len(bodies) == 1
+        assert misses == []
+
+    @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer x"}])
+    def test_the_time_for_a_visitor_does_not_tell_what_is_cached(self, members, anonymous, headers):
+        anonymous.set_cookie("session", "x")
+        found = []
+        for path in ("/posts", "/posts?limit=7"):
+            with sent_statements() as statements:
+                assert anonymous.get(path, headers=headers).status_code == 401
+            found.append(statements)
+        assert len(found[0]) == 1
+        assert found[0] == found[1]
+
+    def test_an_ended_session_is_refused_at_once(self, members, alice):
+        copy = alice.copy()
+        assert copy.get("/posts").status_code == 200
+        alice.post("/signout")
+        members[1].get("/posts")  # now it is cached again
+        assert copy.get("/posts").status_code == 401
+
+    def test_a_suspended_member_is_refused_at_once(self, members, flask):
+        alice, bob, reader = members
+        assert flask("users", "suspend", "alice")[0] == 0
+        bob.get("/posts")
+        for client in (alice, reader):
+            assert client.get("/posts").status_code == 401
+
+    def test_a_deleted_token_is_refused_at_once(self, members):
+        alice, bob, reader = members
+        [token] = alice.get("/tokens").json
+        alice.delete(f"/tokens/{token['id']}")
+        bob.get("/posts")
+        assert reader.get("/posts").json["code"] == "invalid_token"
+
+    def test_a_cached_response_is_logged_with_its_reader(self, members, misses, caplog):
+        caplog.set_level(logging.INFO, "posting")
+        caplog.clear()
+        members[0].get("/posts")
+        assert misses == []
+        assert "route=/posts status=200" in caplog.text
+        assert f"user={members[0].user['id']}" in caplog.text
+
+    def test_a_database_that_does_not_say_who_asks_gets_503(self, members, misses, monkeypatch):
+        def fail(*_, **__):
+            raise sa.exc.OperationalError("SELECT 1", {}, Exception("it is locked"))
+
+        monkeypatch.setattr("posting.accounts.sessions.fetch_one", fail)
+        assert members[0].get("/posts").status_code == 503
+        assert misses == ["/posts"]
+
+    def test_what_everyone_may_read_is_cached_without_a_look_at_who_asks(self, members, misses):
+        members[0].get("/openapi.json")
+        misses.clear()
+        with sent_statements() as statements:
+            assert members[0].get("/openapi.json").status_code == 200
+        assert (statements, misses) == ([], [])

@@ -1,12 +1,15 @@
 """Sign-up, sign-in, sign-out, and the sessions of the current user."""
 
+from datetime import datetime
 from typing import Any
 
 from flask import current_app
 from werkzeug.exceptions import Forbidden
 
-from posting.accounts import schemas, sessions
+from posting.accounts import invited, schemas, sessions
 from posting.accounts.current_user import SESSION_OPTIONAL, SESSION_REQUIRED, current_user
+from posting.accounts.events import AccountApplied
+from posting.accounts.models import ACTIVE, PENDING
 from posting.accounts.passwords import (
     ADDRESS_LIMIT,
     current_hash,
@@ -15,9 +18,11 @@ from posting.accounts.passwords import (
     store_password_hash,
     verify_password,
 )
-from posting.accounts.queries import NoSuchSession, find_account, insert_user
-from posting.accounts.usernames import UsernameTaken, unique_username
+from posting.accounts.queries import NoSuchSession, find_account
+from posting.accounts.usernames import UsernameTaken, create_account
+from posting.db.events import announce
 from posting.db.transactions import commit
+from posting.db.types import now, to_rfc3339
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
@@ -42,9 +47,17 @@ class WrongCredentials(NotSignedIn):
     description = "The username or the password is wrong."
 
 
+class PendingApproval(Coded, Forbidden):
+    error_code = "pending_approval"
+    description = "This account waits for the approval of a moderator."
+
+
 class AccountSuspended(Coded, Forbidden):
     error_code = "suspended"
     description = "This account is suspended."
+
+    def __init__(self, until: datetime | None = None) -> None:
+        super().__init__(f"This account is suspended until {to_rfc3339(until)}." if until else None)
 
 
 def refuse_closed_signup() -> None:
@@ -61,17 +74,30 @@ SIGNUP_OPEN = Access(refuse_closed_signup, security=[], errors=[SignUpClosed])
     limit=SIGNUP_LIMIT,
     body=schemas.SignUp(),
     status=201,
-    returns=schemas.User(),
+    returns=schemas.NewUser(),
     headers=["Location"],
     errors=[UsernameTaken],
 )
 def sign_up(body: dict[str, Any]) -> Reply:
-    """Create an account. This does not sign in."""
-    password_hash = hash_password(body.pop("password"))
-    with unique_username():
-        user = insert_user(password_hash=password_hash, **body)
+    """Create an account, which may have to wait for approval. This does not sign in."""
+    body["password_hash"] = hash_password(body.pop("password"))
+    body["created_at"] = now()
+    code, application = body.pop("invitation", None), body.pop("application", None)
+    use = invited.take_use(code) if code is not None else None
+    is_pending = use is None and current_app.config["SIGNUP"] == "approval"
+    if use:
+        body["role"] = use.role
+    elif is_pending:
+        body |= {"application": application, "pending_since": body["created_at"]}
+    user = create_account(**body)
+    if use:
+        invited.record_use(use, user["id"])
+    if is_pending:
+        announce(AccountApplied(user["id"]))
     commit()
     audit.log("sign-up", user=user["id"])
+    if is_pending:
+        user["state"] = PENDING
     return user, {"Location": external_url("users.get_user", id=user["id"])}
 
 
@@ -82,7 +108,7 @@ def sign_up(body: dict[str, Any]) -> Reply:
     body=schemas.Credentials(),
     returns=schemas.User(),
     headers=["Set-Cookie"],
-    errors=[WrongCredentials, AccountSuspended],
+    errors=[WrongCredentials, PendingApproval, AccountSuspended],
 )
 def sign_in(body: dict[str, str], hits: Hits) -> Reply:
     """Sign in. Starts a session; a session sent with the request is ended."""
@@ -96,9 +122,9 @@ def sign_in(body: dict[str, str], hits: Hits) -> Reply:
     if password_hash != verified.password_hash:
         store_password_hash(user.id, password_hash)
     hits.refund()
-    if not user.is_active:
+    if user.state != ACTIVE:
         commit()
-        raise AccountSuspended
+        raise PendingApproval if user.state == PENDING else AccountSuspended(user.suspended_until)
     token = sessions.open_session(user.id)
     commit()
     audit.log("sign-in", user=user.id)

@@ -4,19 +4,21 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting.accounts import queries, schemas, sessions, tokens
+from posting.accounts import queries, schemas, sessions, store, tokens
 from posting.accounts.current_user import (
+    READERS,
     SESSION_REQUIRED,
     SIGNED_IN,
-    TOKEN_OPTIONAL,
     current_user,
     get_own_account,
 )
 from posting.accounts.deletion import clear_account, delete_account
 from posting.accounts.fields import is_own_name
-from posting.accounts.models import User
+from posting.accounts.models import ACTIVE
+from posting.accounts.names import find_users
 from posting.accounts.passwords import (
     ACCOUNT_LIMIT,
+    WRONG_PASSWORD,
     hash_password,
     lock_verified_account,
     store_password_hash,
@@ -24,7 +26,6 @@ from posting.accounts.passwords import (
 )
 from posting.accounts.queries import NoSuchUser
 from posting.accounts.usernames import UsernameTaken, unique_username
-from posting.db.editing import edit
 from posting.db.transactions import Row, commit
 from posting.web import audit
 from posting.web.endpoint import SHARED, Blueprint, Reply
@@ -36,7 +37,6 @@ from posting.web.problems import Coded
 from posting.web.rows import pick
 
 CURRENT_PASSWORD_MISSING = Message("required", "A new password needs the current one.")
-WRONG_PASSWORD = Message("wrong_password", "This is not your current password.")
 
 users = Blueprint("users", __name__, description="Accounts of members")
 
@@ -54,20 +54,24 @@ def get_me() -> Reply:
 
 @users.get(
     "/users",
-    access=TOKEN_OPTIONAL,
+    access=READERS,
     cache=SHARED,
     query=schemas.UsersQuery(),
     returns=schemas.User(many=True),
+    headers=["Link"],
 )
-def list_users(query: dict[str, str]) -> Reply:
-    """Find a user by name: the list has one user or none."""
+def list_users(query: dict[str, Any]) -> Reply:
+    """Find users by name: the one with this username, or those of whom a name begins like this."""
+    if "q" in query:
+        page = find_users(query["q"], limit=query["limit"], cursor=query.get("cursor"))
+        return page.items, page.headers
     user = queries.find_user(query["username"])
     return [user] if user else []
 
 
 @users.get(
     '/users/<nanoid("me"):id>',
-    access=TOKEN_OPTIONAL,
+    access=READERS,
     cache=SHARED,
     returns=schemas.User(),
     errors=[NoSuchUser],
@@ -107,7 +111,7 @@ def edit_me(body: dict[str, Any], if_match: str | None, hits: Hits) -> Reply:
         tokens.revoke_access(user.id, except_session=current_user.session_id)
         store_password_hash(user.id, password_hash)
     with unique_username():
-        edit(User, user, body)
+        store.edit_user(user, body)
     account = queries.get_user(user.id)
     commit()
     if password_hash:
@@ -180,7 +184,7 @@ def _lock_if_match(user: Row, if_match: str | None) -> Row:
     Raise 401 if it has been suspended, and 412 if `If-Match` has another ETag.
     """
     user = lock_verified_account(user)
-    if not user.is_active:
+    if user.state != ACTIVE:
         raise NotSignedIn
     require_etag(if_match, etag_of(pick(schemas.User, user)))
     return user

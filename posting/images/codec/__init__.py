@@ -20,9 +20,11 @@ from typing import BinaryIO, cast
 # The child process gets this process's packages, but not its environment or working directory.
 COMMAND = (sys.executable, "-s", "-P", str(Path(__file__).with_name("child.py")))
 MAX_SECONDS = 30
-MAX_HEADER_BYTES = 1000  # the line of JSON before the image
+MAX_HEADER_BYTES = 1000  # the line of JSON before the thumbnail and the image
 CRASH_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 MEDIA_TYPES = {"image/png", "image/jpeg", "image/webp", "image/gif"}
+THUMBNAIL_SIDE = 320  # pixels
+MAX_THUMBNAIL_BYTES = 20_000
 
 # Decoding can take 500 MB and a core for seconds, so each worker decodes one image at a time. A
 # waiting request holds a thread, and half of the threads must stay free for other requests.
@@ -43,6 +45,15 @@ class BusyError(Exception):
 
 
 @dataclass(frozen=True)
+class Thumbnail:
+    """A small rendition of an image, as WebP."""
+
+    width: int
+    height: int
+    data: bytes
+
+
+@dataclass(frozen=True)
 class ReencodedImage:
     """An image in its original format, without metadata. A still image is upright and in sRGB."""
 
@@ -50,6 +61,7 @@ class ReencodedImage:
     width: int
     height: int
     data: bytes
+    thumbnail: Thumbnail
 
 
 def reencode(data: bytes, *, max_bytes: int) -> ReencodedImage:
@@ -59,6 +71,19 @@ def reencode(data: bytes, *, max_bytes: int) -> ReencodedImage:
 
     Raise ImageError or BusyError.
     """
+    return _process(data, max_bytes)
+
+
+def make_thumbnail(data: bytes) -> Thumbnail:
+    """Decode an image that `reencode` has encoded, and make its thumbnail.
+
+    Raise ImageError or BusyError.
+    """
+    return _process(data, 0).thumbnail
+
+
+def _process(data: bytes, max_bytes: int) -> ReencodedImage:
+    """Return an image with its thumbnail. With 0 bytes, it is not encoded and has no data."""
     with _acquired(_queue, timeout=0), _acquired(_decoder, timeout=MAX_WAIT_SECONDS):
         status, output, errors = _run_codec(data, max_bytes)
     if status == -signal.SIGXCPU:
@@ -69,17 +94,30 @@ def reencode(data: bytes, *, max_bytes: int) -> ReencodedImage:
     if status != 0:  # out of time, out of memory, or it could not start
         _logger.error("The image decoder failed with status %d: %s", status, errors)
         raise BusyError
-    header, _, encoded = output.partition(b"\n")
     try:
-        properties = json.loads(header)
-        if "error" in properties:
-            raise ImageError(properties["error"])
-        image = ReencodedImage(data=encoded, **properties)
-        if image.media_type not in MEDIA_TYPES or min(image.width, image.height) < 1:
-            raise ValueError("the header does not describe an image")
-    except (TypeError, ValueError) as error:
-        _logger.error("The output of the image decoder is not valid: %s", error)
+        return _parse(output)
+    except (KeyError, TypeError, ValueError) as error:
+        _logger.error("The output of the image decoder is not valid: %r", error)
         raise BusyError from error
+
+
+def _parse(output: bytes) -> ReencodedImage:
+    """Return what the codec has written. Raise ImageError, or an error if it is not valid."""
+    start = output.find(b"\n") + 1
+    properties = json.loads(output[:start])
+    if "error" in properties:
+        raise ImageError(properties["error"])
+    width, height, size = (properties["thumbnail"][name] for name in ("width", "height", "bytes"))
+    end = start + size
+    thumbnail = Thumbnail(width, height, output[start:end])
+    image = ReencodedImage(data=output[end:], **properties | {"thumbnail": thumbnail})
+    if (
+        image.media_type not in MEDIA_TYPES
+        or min(image.width, image.height) < 1
+        or not 1 <= min(width, height) <= max(width, height) <= THUMBNAIL_SIDE
+        or not 1 <= len(thumbnail.data) == size <= MAX_THUMBNAIL_BYTES
+    ):
+        raise ValueError("the header does not describe an image")
     return image
 
 
@@ -95,9 +133,10 @@ def _acquired(semaphore: BoundedSemaphore, *, timeout: float) -> Iterator[None]:
 
 def _run_codec(data: bytes, max_bytes: int) -> tuple[int, bytes, str]:
     """Run the codec; return its exit status, its output up to the size limit, and its stderr."""
+    max_output = MAX_HEADER_BYTES + MAX_THUMBNAIL_BYTES + max_bytes
     try:
         child = subprocess.Popen(  # noqa: S603 - the command is a constant
-            [*COMMAND, str(max_bytes)],
+            [*COMMAND, str(max_bytes), str(MAX_THUMBNAIL_BYTES)],
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -115,8 +154,8 @@ def _run_codec(data: bytes, max_bytes: int) -> tuple[int, bytes, str]:
             deadline.start()
             with suppress(BrokenPipeError), stdin:  # it has exited, and its status says why
                 stdin.write(data)
-            output = stdout.read(MAX_HEADER_BYTES + max_bytes)
-            if len(output) < MAX_HEADER_BYTES + max_bytes:
+            output = stdout.read(max_output)
+            if len(output) < max_output:
                 child.wait()
         except RuntimeError as error:  # no thread could be started for the deadline
             raise BusyError from error

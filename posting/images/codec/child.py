@@ -63,6 +63,10 @@ SMALLER: dict[str, dict[str, Any]] = {
     "GIF": {"optimize": True},
 }
 
+# The longest side and the quality of a thumbnail, in the order in which they are tried. With the
+# last, any image has less than 20 KB.
+THUMBNAIL_TRIES = ((320, 75), (320, 50), (320, 25), (200, 25), (100, 0))
+
 Image.preinit()  # imports plugins, which also fails once no file can be opened
 
 # Pillow checks these limits when it opens a file and again for each frame.
@@ -80,13 +84,20 @@ class ImageError(Exception):
 
 
 def main() -> None:
-    """Read a file from stdin; write a line of JSON and then the new file to stdout."""
+    """Read a file from stdin; write a line of JSON, the thumbnail and the new file to stdout.
+
+    The arguments are the maximum sizes of the new file and of the thumbnail. What has the size 0 is
+    not made. The former version, which serves until its restart, knows no thumbnails.
+    """
     limit_resources()
+    max_bytes, max_thumbnail, *_ = (*map(int, sys.argv[1:]), 0)
     try:
-        properties, data = reencode(sys.stdin.buffer.read(), max_bytes=int(sys.argv[1]))
+        properties, *files = reencode(
+            sys.stdin.buffer.read(), max_bytes=max_bytes, max_thumbnail=max_thumbnail
+        )
     except ImageError as error:
-        properties, data = {"error": str(error)}, b""
-    sys.stdout.buffer.write(json.dumps(properties).encode() + b"\n" + data)
+        properties, files = {"error": str(error)}, []
+    sys.stdout.buffer.write(json.dumps(properties).encode() + b"\n" + b"".join(files))
 
 
 def limit_resources() -> None:
@@ -101,11 +112,13 @@ def limit_resources() -> None:
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (0, 0))
 
 
-def reencode(data: bytes, *, max_bytes: int) -> tuple[dict[str, Any], bytes]:
-    """Return an image's `media_type`, `width` and `height`, and its new encoding.
+def reencode(
+    data: bytes, *, max_bytes: int, max_thumbnail: int
+) -> tuple[dict[str, Any], bytes, bytes]:
+    """Return the properties of an image, its thumbnail, and its new encoding.
 
     The format stays the same and metadata is removed. A still image is turned upright and converted
-    to sRGB.
+    to sRGB. What has a maximum size of 0 is not made and is empty.
 
     Raise ImageError.
     """
@@ -114,12 +127,18 @@ def reencode(data: bytes, *, max_bytes: int) -> tuple[dict[str, Any], bytes]:
             raise ImageError("Cannot be decoded: it has too many segments of one kind.")
     try:
         image, format, options = _decode(data)
-        encoded = _encode(image, format, options)
-        if len(encoded) > max_bytes:
-            if tables := options.get("qtables"):  # a JPEG: quantize more coarsely
-                coarser = [[min(255, step + step // 4) for step in table] for table in tables]
-                options = options | {"qtables": coarser}
-            encoded = _encode(image, format, options | SMALLER[format])
+        properties = {
+            "media_type": Image.MIME[format],
+            "width": image.width,
+            "height": image.height,
+        }
+        encoded = thumbnail = b""
+        if max_bytes:
+            encoded = _encode(image, format, options, max_bytes)
+        if max_thumbnail:  # now, since converting a GIF changes the palette that is encoded
+            image.seek(0)
+            (width, height), thumbnail = make_thumbnail(image, max_thumbnail)
+            properties["thumbnail"] = {"width": width, "height": height, "bytes": len(thumbnail)}
     except _TooManyPixels:
         raise ImageError(f"Must have at most {MAX_PIXELS:,} pixels.") from None
     except UnidentifiedImageError:
@@ -130,10 +149,27 @@ def reencode(data: bytes, *, max_bytes: int) -> tuple[dict[str, Any], bytes]:
         raise
     except Exception as error:  # decoders raise almost anything for a damaged file
         raise ImageError("Cannot be decoded: it is damaged.") from error
-    if len(encoded) > max_bytes:
-        raise ImageError(f"Has more than {max_bytes:,} bytes after it is encoded again.")
-    properties = {"media_type": Image.MIME[format], "width": image.width, "height": image.height}
-    return properties, encoded
+    return properties, thumbnail, encoded
+
+
+def make_thumbnail(image: Any, max_bytes: int) -> tuple[tuple[int, int], bytes]:
+    """Return the size of a small rendition of an image, and its encoding as WebP.
+
+    Of an animation, this is the first frame.
+    """
+    if image.mode == "I;16":  # `convert` would keep only the darkest 256 shades
+        image = image.point(lambda shade: shade / 256).convert("L")
+    mode = "RGBA" if image.has_transparency_data else "RGB"
+    small = image if image.mode == mode else image.convert(mode)
+    for side, quality in THUMBNAIL_TRIES:
+        scale = min(1, side / max(small.size))
+        size = tuple(max(1, round(scale * length)) for length in small.size)
+        small = small.resize(size, Image.Resampling.LANCZOS, reducing_gap=3)
+        small.info = {}  # the metadata of an animation
+        encoded = _save(small, "WEBP", {"quality": quality, "alpha_quality": quality})
+        if len(encoded) <= max_bytes:
+            break
+    return small.size, encoded
 
 
 def _decode(data: bytes) -> tuple[Any, str, dict[str, Any]]:
@@ -167,7 +203,20 @@ def _decode(data: bytes) -> tuple[Any, str, dict[str, Any]]:
     return image, format, options
 
 
-def _encode(image: Any, format: str, options: dict[str, Any]) -> bytes:
+def _encode(image: Any, format: str, options: dict[str, Any], max_bytes: int) -> bytes:
+    """Return the encoding of an image in at most `max_bytes`. Raise ImageError."""
+    encoded = _save(image, format, options)
+    if len(encoded) > max_bytes:
+        if tables := options.get("qtables"):  # a JPEG: quantize more coarsely
+            coarser = [[min(255, step + step // 4) for step in table] for table in tables]
+            options = options | {"qtables": coarser}
+        encoded = _save(image, format, options | SMALLER[format])
+    if len(encoded) > max_bytes:
+        raise ImageError(f"Has more than {max_bytes:,} bytes after it is encoded again.")
+    return encoded
+
+
+def _save(image: Any, format: str, options: dict[str, Any]) -> bytes:
     out = BytesIO()
     image.save(out, format, **options)
     return out.getvalue()

@@ -1,7 +1,7 @@
-"""Export all rows of all tables to one file, and import them. docs/archive.md defines the format.
+"""Export the content of the database to one file, and import it. docs/archive.md has the format.
 
-An archive depends on nothing but the rows: two databases with the same rows give the same file,
-also when one is SQLite and the other is Postgres.
+An archive depends on nothing but the rows. SQLite and Postgres with the same rows give the same
+file.
 """
 
 import gzip
@@ -17,7 +17,8 @@ from flask import current_app
 from sqlalchemy.engine.interfaces import ReflectedColumn
 from sqlalchemy.types import TypeEngine
 
-from posting.db.base import Identifier, db
+from posting.db.base import Identifier, archived_tables, db
+from posting.db.epoch import renew_epoch
 from posting.db.errors import error_reason
 from posting.db.migrations import EXTENSION, upgrades
 from posting.db.migrations.revisions import VERSION_TABLE, head_revision, known_revisions
@@ -26,8 +27,8 @@ from posting.db.types import ID_LENGTH, UtcDateTime
 from posting.ops.archive.lines import LineReader, Row, decode_row, encode_line, encode_row
 from posting.ops.files import atomic_write, command_errors, refuse_memory
 from posting.ops.integrity import find_violation
-from posting.ops.progress import progress
-from posting.posts import search
+from posting.progress import progress
+from posting.search import all_indexes
 
 FORMAT = "posting archive"
 VERSION = 1
@@ -40,8 +41,8 @@ REJECTIONS = (sa.exc.IntegrityError, sa.exc.DataError)
 Counts = dict[str, int]
 
 
-def write(path: Path, *, replace: bool) -> Counts:
-    """Export all rows to a file at `path`, and return the rows per table.
+def export_to_path(path: Path, *, replace: bool) -> Counts:
+    """Export the content to a file at `path`, and return the rows per table.
 
     Raise ClickException if the file cannot be written, or exists and `replace` is false, or if the
     database fails or holds rows that could not be imported again.
@@ -51,16 +52,16 @@ def write(path: Path, *, replace: bool) -> Counts:
         atomic_write(path, replace=replace) as draft,
         draft.open("wb") as file,
     ):
-        return write_to(file)
+        return export_to_file(file)
 
 
-def write_to(file: IO[bytes]) -> Counts:
-    """Export all rows to an open file, and return the rows per table.
+def export_to_file(file: IO[bytes]) -> Counts:
+    """Export the content to an open file, and return the rows per table.
 
     Raise ClickException if the database is inconsistent or holds rows that could not be imported
     again.
     """
-    tables = db.metadata.sorted_tables
+    tables = archived_tables()
     with snapshot() as connection:
         if violation := find_violation(connection):
             raise ClickException(f"The database is inconsistent: {violation}. Run: flask doctor")
@@ -82,7 +83,7 @@ def write_to(file: IO[bytes]) -> Counts:
     return counts
 
 
-def read(path: Path) -> Counts:
+def import_from_path(path: Path) -> Counts:
     """Import the archive at `path` into an empty database, and return the rows per table.
 
     An archive of an earlier schema goes into tables of that schema, which are then upgraded.
@@ -107,16 +108,19 @@ def read(path: Path) -> Counts:
             lines.expect_end()
             if revision != head_revision():
                 upgrades.upgrade(connection)
-            search.clear(connection)
-            with progress("Indexing for search", counts["posts"]) as advance:
-                for indexed in search.build(connection):
-                    advance(indexed)
+            renew_epoch(connection)
+            rows = sum(index.count_rows(connection) for index in all_indexes())
+            with progress("Indexing for search", rows) as advance:
+                for index in all_indexes():
+                    index.clear(connection)
+                    for indexed in index.build(connection):
+                        advance(indexed)
             if violation := find_violation(connection):
                 raise ClickException(f"{path} is inconsistent: {violation}.")
     return counts
 
 
-def describe(counts: Counts) -> str:
+def describe_counts(counts: Counts) -> str:
     """Return the number of rows per table in words, without empty tables."""
     parts = []
     for table, rows in counts.items():
@@ -155,14 +159,14 @@ def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, s
     with db.engine.begin() if is_current else upgrades.schema_change(db.engine) as connection:
         lift_time_limits(connection)
         lock_tables(connection)
-        for table in db.metadata.sorted_tables:
+        for table in archived_tables():
             if connection.execute(sa.select(sa.exists().select_from(table))).scalar_one():
                 raise ClickException(
                     f"The database is not empty: table {table.name} has rows. "
                     "Set POSTING_DATABASE_URL to a new database."
                 )
         if is_current:
-            yield connection, db.metadata.tables
+            yield connection, {table.name: table for table in archived_tables()}
         else:
             upgrades.downgrade(connection, revision)
             yield connection, _tables_of_schema(connection)
@@ -182,12 +186,17 @@ def _tables_of_schema(connection: sa.Connection) -> dict[str, sa.Table]:
             ),
         )
         for name in inspector.get_table_names()
-        if not name.startswith(others)
+        if not name.startswith(others) and _is_archived(name)
     }
 
 
+def _is_archived(name: str) -> bool:
+    table = db.metadata.tables.get(name)
+    return table is None or table in archived_tables()
+
+
 def _type_of(table: str, found: ReflectedColumn) -> TypeEngine[Any]:
-    """Return the type of a column as a model has it, also if the models no longer have it."""
+    """Return the type of a column as in its model. A former column gets the type it had there."""
     model, type_ = db.metadata.tables.get(table), found["type"]
     if model is not None and found["name"] in model.c:
         return model.c[found["name"]].type
@@ -199,7 +208,7 @@ def _type_of(table: str, found: ReflectedColumn) -> TypeEngine[Any]:
 
 
 def _require_order(names: list[str], lines: LineReader) -> None:
-    """Raise ClickException unless each table comes after those to which its rows refer."""
+    """Raise ClickException unless each table comes after the tables to which its rows refer."""
     for number, name in enumerate(names):
         table = db.metadata.tables.get(name)  # a former table refers to no other
         for key in table.foreign_keys if table is not None else ():

@@ -92,12 +92,12 @@ def export_archive(file: Path, force: bool) -> None:
         if sys.stdout.isatty():
             raise click.UsageError("The archive is compressed: redirect it to a file or a program.")
         with command_errors("Standard output cannot be written"):
-            counts = archive.write_to(sys.stdout.buffer)
+            counts = archive.export_to_file(sys.stdout.buffer)
             sys.stdout.flush()
-        click.echo(f"Exported {archive.describe(counts)}.", err=True)
+        click.echo(f"Exported {archive.describe_counts(counts)}.", err=True)
     else:
-        counts = archive.write(file, replace=force)
-        click.echo(f"Exported {archive.describe(counts)} to {file}.")
+        counts = archive.export_to_path(file, replace=force)
+        click.echo(f"Exported {archive.describe_counts(counts)} to {file}.")
 
 
 @examples("flask import posting.jsonl.gz")
@@ -110,5 +110,5 @@ def import_archive(file: Path) -> None:
     FILE may come from SQLite or Postgres. Either all of it is imported or nothing.
     """
     ensure_current()
-    counts = archive.read(file)
-    click.echo(f"Imported {archive.describe(counts)} from {file}.")
+    counts = archive.import_from_path(file)
+    click.echo(f"Imported {archive.describe_counts(counts)} from {file}.")

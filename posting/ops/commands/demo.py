@@ -6,12 +6,13 @@ from flask.cli import with_appcontext
 
 from posting.accounts.models import User
 from posting.cli import examples
+from posting.db.epoch import renew_epoch
 from posting.db.migrations import require_current
-from posting.db.transactions import fetch_value
-from posting.ops.progress import progress
+from posting.db.transactions import commit, fetch_value, in_transaction
 from posting.plurals import count
 from posting.posts.models import Post
 from posting.posts.schemas import IMAGES_PER_POST
+from posting.progress import progress
 
 
 @examples("flask demo", "flask demo --posts 100000 --users 1000 --comments 0 --images 0")
@@ -42,6 +43,8 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
     with progress("Writing posts", posts) as advance:
         for written in demo.add_posts(posts, comments, images, author_ids):
             advance(written)
+    renew_epoch(in_transaction())  # these posts are not among the changes that apps follow
+    commit()
     click.echo(
         f"Added {count(people, 'user')} and {count(posts, 'post')} with "
         f"{count(comments, 'comment')} and {count(images, 'image')}. "

@@ -5,7 +5,7 @@ from flask.cli import AppGroup
 
 from posting.cli import examples
 from posting.db.migrations import require_current
-from posting.ops.search import rebuild as rebuild_index
+from posting.ops.search import rebuild as rebuild_indexes
 from posting.plurals import count
 
 
@@ -23,4 +23,5 @@ def rebuild() -> None:
     `flask doctor` says when this is needed. The service may run meanwhile.
     """
     require_current()
-    click.echo(f"Indexed {count(rebuild_index(), 'post')}.")
+    *numbers, last = (count(rows, name) for name, rows in rebuild_indexes().items())
+    click.echo(f"Indexed {', '.join(numbers)} and {last}.")

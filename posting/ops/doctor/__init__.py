@@ -13,11 +13,12 @@ from posting.db.migrations import is_missing
 from posting.db.migrations.revisions import database_revisions, head_revision, known_revisions
 from posting.db.transactions import lift_time_limits
 from posting.ops.backup import PG_RESTORE
-from posting.ops.doctor import backups, postgres, settings, sqlite, uploads
+from posting.ops.doctor import backups, entry, postgres, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 from posting.ops.integrity import find_inconsistency
+from posting.ops.thumbnails import count_missing
 from posting.plurals import count
-from posting.posts import search
+from posting.search import all_indexes
 
 Check = Callable[[sa.Connection], Finding]
 TRIES = 3
@@ -59,7 +60,7 @@ def _check_database() -> Findings:
                 "If it is the service's database, keep it on a local disk and start the service.",
             )
         engine, checks, fix = sqlite.reader(file), sqlite.CHECKS, sqlite.fix_for(file)
-    for check in (_check_connection, *checks, _check_schema, _check_content):
+    for check in (_check_connection, *checks, _check_schema, _check_content, _check_entry):
         for _ in range(TRIES):
             before = file and sqlite.state(file)
             finding = _run(check, engine, fix)
@@ -110,19 +111,29 @@ def _check_schema(connection: sa.Connection) -> Finding:
     )
 
 
+def _is_complete(connection: sa.Connection) -> bool:
+    """Return whether `_check_schema` finds nothing wrong."""
+    is_current = database_revisions(connection) == [head_revision()]
+    return is_current and not _missing_tables(connection)
+
+
 def _missing_tables(connection: sa.Connection) -> list[str]:
     inspector = sa.inspect(connection)
-    tables = (*db.metadata.tables, search.TABLE.name)
+    tables = (*db.metadata.tables, *_search_tables())
     return [table for table in tables if not inspector.has_table(table)]
 
 
 def _fix_for_missing(tables: list[str]) -> str:
-    if tables == [search.TABLE.name]:  # which archives do not contain, and an import fills
+    if set(tables) <= set(_search_tables()):  # which archives do not contain, and an import fills
         return (
             "Run: flask export FILE. Then set POSTING_DATABASE_URL to a new database, and run: "
             "flask db upgrade; flask import FILE"
         )
     return f"Restore a backup: {_restore_command()}"
+
+
+def _search_tables() -> list[str]:
+    return [index.table for index in all_indexes()]
 
 
 def _restore_command() -> str:
@@ -132,14 +143,25 @@ def _restore_command() -> str:
 
 
 def _check_content(connection: sa.Connection) -> Finding:
-    """Check what no constraint can express, and the search index."""
-    if database_revisions(connection) != [head_revision()] or _missing_tables(connection):
+    """Check what no constraint can express, the search index and the thumbnails."""
+    if not _is_complete(connection):
         return ok("The content was not checked, because the schema is not current and complete")
     lift_time_limits(connection)
     rebuild = "Run: flask search rebuild"
     if problem := find_inconsistency(connection):
         fix = f"{rebuild}. If that does not help, restore a backup."
         return failure(f"The database is inconsistent: {problem}", fix)
-    if stale := search.count_stale_entries(connection):
-        return failure(f"The search index is out of date for {count(stale, 'post')}", rebuild)
-    return ok("The content is consistent, and all posts are in the search index")
+    for index in all_indexes():
+        if stale := index.count_stale(connection):
+            number = count(stale, index.name)
+            return failure(f"The search index is out of date for {number}", rebuild)
+    if missing := count_missing(connection):
+        fix = "Run: flask images thumbnails"
+        return warning(f"There is no thumbnail of {count(missing, 'image')}", fix)
+    return ok("The content is consistent, and all of it is in the search index")
+
+
+def _check_entry(connection: sa.Connection) -> Finding:
+    if not _is_complete(connection):
+        return ok("The way to new accounts was not checked, for the same reason")
+    return entry.check(connection)

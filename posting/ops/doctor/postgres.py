@@ -14,7 +14,7 @@ from posting.plurals import count
 
 MIN_VERSION = (13,)
 CLOCK_FAILURE = timedelta(seconds=60)
-# The tables that the role cannot write, of those that exist.
+# The existing tables that the role cannot write.
 UNWRITABLE_TABLES = sa.text("""
     SELECT DISTINCT name FROM unnest(CAST(:names AS text[])) AS name,
     unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
@@ -76,7 +76,7 @@ def check_writes(connection: sa.Connection) -> Finding:
 
 
 def check_timeouts(connection: sa.Connection) -> Finding:
-    # Those with which the session began, since a transaction may have set others.
+    # The values at the start of the session, since a transaction may have set others.
     rows = connection.execute(sa.text("SELECT name, reset_val FROM pg_settings")).all()
     session = {row.name: row.reset_val for row in rows}
     wrong = [

@@ -27,7 +27,7 @@ def check() -> Findings:
             "Remove POSTING_PASSWORD_HASH to use scrypt:32768:8:3; sign-ins renew the hashes.",
         )
 
-    if config["RATE_LIMITS"] == "off":
+    if not config["RATE_LIMITS"]:
         yield warning("Password guesses are not limited", "Remove POSTING_RATE_LIMITS.")
     elif config["LIMIT_SIGNIN"] is None:
         yield warning("Password guesses are not limited", "Remove POSTING_LIMIT_SIGNIN.")

@@ -104,9 +104,9 @@ def is_wal(file: Path) -> bool:
 def reader(file: Path) -> sa.Engine:
     """Return an engine that reads a database without changing it or creating a file beside it.
 
-    The service's own connections would put the database into WAL mode. Even a read-only one creates
-    files beside a database in WAL mode, except with `immutable`, which ignores locks and the log:
-    so that is for a database without a log, which no process has open.
+    The service's own connections would put the database into WAL mode. Even a read-only connection
+    creates files beside a database in WAL mode, unless it is `immutable`. Such a connection ignores
+    locks and the log, so it is for a database without a log, which no process has open.
     """
 
     def connect() -> Any:
@@ -127,7 +127,7 @@ def reader(file: Path) -> sa.Engine:
 
 
 def state(file: Path) -> tuple[int, int, list[bool]]:
-    """Return what differs once a process has opened, closed or written a database file."""
+    """Return a state that changes when a process opens, closes or writes a database file."""
     status = file.stat()
     return status.st_mtime_ns, status.st_size, [each.exists() for each in _beside(file)]
 

@@ -1,4 +1,4 @@
-"""Checks of what uploads need: space, and nginx that accepts them, where it is the proxy."""
+"""Checks of what uploads need, and of nginx where it is the proxy: what it accepts and caches."""
 
 import re
 import shutil
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from flask import current_app
 
-from posting.config import max_form_bytes
-from posting.ops.doctor.findings import Findings, ok, warning
+from posting.config import everyone_may_read, max_form_bytes
+from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 
 NGINX = Path("/etc/nginx")
 SITES = ("sites-enabled/*", "conf.d/*.conf", "nginx.conf")
@@ -17,6 +17,8 @@ INTERNAL = re.compile(r"\{\s*internal;[^{}]*")  # locations for nginx's own erro
 SERVER = re.compile(r"\bserver\s*\{")
 SOCKET_UPSTREAM = re.compile(r"\bupstream\s+(\S+)\s*\{[^{}]*/posting\.sock\b")
 BODY_SIZE = re.compile(r"\bclient_max_body_size\s+(\d+)([kmg]?)\s*;", re.IGNORECASE)
+CACHES_ALL = re.compile(r"\bproxy_ignore_headers\s[^;]*\bCache-Control\b")
+EXCEPT = re.compile(r"\bproxy_no_cache\s([^;]*);")
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -46,10 +48,25 @@ def check() -> Findings:
                     f"nginx rejects bodies over {limit:,} bytes, but forms may have {needed:,}",
                     f"Set client_max_body_size {-(-needed // 2**20)}m; in {file} and reload nginx",
                 )
+            if not everyone_may_read(current_app.config):
+                yield _check_privacy(file, server)
+
+
+def _check_privacy(file: Path, server: str) -> Finding:
+    """Check that nginx does not ignore which responses are private, as its file once did."""
+    exceptions = EXCEPT.findall(server)
+    respects = exceptions and all("$posting_private" in names for names in exceptions)
+    if CACHES_ALL.search(server) and not respects:
+        return failure(
+            "nginx caches images that only members may read, and sends them to everyone",
+            f"Install the new deploy/nginx.conf as {file} and reload nginx. "
+            "Then run: rm -rf /var/cache/posting-*/*",
+        )
+    return ok("nginx caches nothing that only members may read")
 
 
 def _parse(file: Path) -> tuple[str, list[str]]:
-    """Return the text of a file outside of its server blocks, and those blocks."""
+    """Return the text of a file outside of its server blocks, and the blocks."""
     try:
         text = INTERNAL.sub("", COMMENT.sub("", file.read_text(errors="replace")))
     except OSError:  # the service's user may not read it

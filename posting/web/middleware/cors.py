@@ -1,4 +1,8 @@
-"""Cross-origin reads and writes by pages of trusted origins (CORS).
+"""Reading by pages of other origins (CORS).
+
+Pages of trusted origins may read all responses, with their cookies. While everyone may read, pages
+of all origins may read what is public, and responses to requests with a token. Browsers then send
+no cookies, or hide the response.
 
 The headers are those of the Fetch standard (https://fetch.spec.whatwg.org/#http-cors-protocol).
 They are added outside of the response cache, so that one origin's headers never reach another.
@@ -9,7 +13,9 @@ from typing import Any
 
 from flask import Flask
 
+from posting.config import everyone_may_read
 from posting.web import headers, idempotency
+from posting.web.endpoint import SAFE_METHODS
 
 EXPOSED = ", ".join(
     (
@@ -17,8 +23,11 @@ EXPOSED = ", ".join(
         *(headers.REQUEST_ID, idempotency.REPLAYED),
     )
 )
+EXPOSE = ("Access-Control-Expose-Headers", EXPOSED)
+# Also without an `Origin`, since a cache keeps one response for all origins.
+ANY_ORIGIN = (("Access-Control-Allow-Origin", "*"), EXPOSE)
 PREFLIGHT = (
-    ("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE"),
+    ("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE"),
     (
         "Access-Control-Allow-Headers",
         "Authorization, Content-Type, If-Match, If-None-Match, "
@@ -31,29 +40,39 @@ Environ = dict[str, Any]
 
 
 class Cors:
-    """WSGI middleware that lets pages of some origins read responses, with their cookies."""
+    """WSGI middleware that says which pages of other origins may read a response."""
 
     def __init__(self, app: Flask) -> None:
         self._app, self._origins = app.wsgi_app, app.config["TRUSTED_ORIGINS"]
+        self._everyone_may_read = everyone_may_read(app.config)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        added = [("Vary", "Origin")]
-        if (origin := environ.get("HTTP_ORIGIN", "")) in self._origins:
-            added += [
-                ("Access-Control-Allow-Origin", origin),
-                ("Access-Control-Allow-Credentials", "true"),
-                ("Access-Control-Expose-Headers", EXPOSED),
-            ]
-            if environ["REQUEST_METHOD"] == "OPTIONS":
-                added += PREFLIGHT
+        added = self._added_headers(environ)
 
         def start(status: str, fields: list[tuple[str, str]], *exc_info: Any) -> Any:
             return start_response(status, [*fields, *added], *exc_info)
 
         return self._app(environ, start)
 
+    def _added_headers(self, environ: Environ) -> list[tuple[str, str]]:
+        method = environ["REQUEST_METHOD"]
+        added = [("Vary", "Origin")] if self._origins else []
+        if (origin := environ.get("HTTP_ORIGIN", "")) in self._origins:
+            added += [
+                ("Access-Control-Allow-Origin", origin),
+                ("Access-Control-Allow-Credentials", "true"),
+                EXPOSE,
+            ]
+        elif self._everyone_may_read and (
+            method in SAFE_METHODS or headers.has_bearer_token(environ)
+        ):
+            added += ANY_ORIGIN
+        else:
+            return added
+        return [*added, *PREFLIGHT] if method == "OPTIONS" else added
+
 
 def init_app(app: Flask) -> None:
-    """Put the middleware before the app, if an origin is trusted."""
-    if app.config["TRUSTED_ORIGINS"]:
+    """Put the middleware before the app, if pages of other origins may read anything."""
+    if app.config["TRUSTED_ORIGINS"] or everyone_may_read(app.config):
         app.wsgi_app = Cors(app)  # type: ignore[method-assign]  # as Flask documents

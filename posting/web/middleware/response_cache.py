@@ -1,7 +1,10 @@
-"""Cache of the responses that are the same for everyone.
+"""Cache of the responses that are the same for all who may read them.
 
 A cached response is served only while the version of the database is the same as when its request
 began. So no client sees data older than the last commit, whichever process made it.
+
+If only members may read, the session or token of each request is looked up in the database before a
+cached response is served.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,13 +14,15 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_plus
 
-from flask import Flask, Response, current_app, request
+import sqlalchemy as sa
+from flask import Flask, Request, Response, current_app, request
 
+from posting.db.access import database_access
 from posting.db.base import db
 from posting.db.commits import CommitWatch, Version
 from posting.db.engine import is_in_memory
 from posting.web import access_log, etags, headers
-from posting.web.endpoint import SHARED, current_endpoint
+from posting.web.endpoint import SHARED, Endpoint, current_endpoint
 
 MAX_BYTES = 8 * 2**20  # of all entries
 MAX_BODY = MAX_BYTES // 4
@@ -25,6 +30,7 @@ PATIENCE = 0.1  # seconds to wait while another thread asks the database for its
 OVERHEAD = 4096  # bytes per entry besides its body, estimated high
 MAX_PAGES = 1000  # whose known names are kept
 EXTENSION = LOOKUP = "posting.response_cache"
+VISITOR = "posting.visitor"  # in the environ: whether the cache has looked for a user in vain
 
 Environ = dict[str, Any]
 Key = tuple[str, ...]
@@ -39,13 +45,14 @@ class CachedResponse:
     etag: str
     route: str
     checks_token: bool
+    find_reader: Callable[[Request], str | None] | None  # if only members may read
 
 
 class ResponseCache:
     """WSGI middleware that replays cached responses, and else passes the request on to the app."""
 
     def __init__(self, app: Flask, watch: CommitWatch) -> None:
-        self._app, self._config = app.wsgi_app, app.config
+        self._app, self._flask, self._config = app.wsgi_app, app, app.config
         self._watch = watch
         self._asking, self._lock = Lock(), Lock()
         self._version: Version | None = None
@@ -68,10 +75,16 @@ class ResponseCache:
             )
         )
         version, cached = self._look_up(key)
-        if cached is None or (cached.checks_token and "HTTP_AUTHORIZATION" in environ):
+        reader = None
+        if cached and cached.find_reader:
+            reader = self._find_reader(cached.find_reader, environ)
+            may_replay = reader is not None
+        else:
+            may_replay = not (cached and cached.checks_token and "HTTP_AUTHORIZATION" in environ)
+        if cached is None or not may_replay:
             environ[LOOKUP] = key, version
             return self._app(environ, start_response)
-        return [self._replay(cached, environ, start_response, started)]
+        return [self._replay(cached, environ, start_response, started, reader)]
 
     def _without_unknown_names(self, key: Key) -> Key:
         """Return a key without the names in its query that a page ignores."""
@@ -97,12 +110,29 @@ class ResponseCache:
                 self._bytes, self._version = 0, version
             return version, self._entries.get(key)
 
+    def _find_reader(
+        self, find_reader: Callable[[Request], str | None], environ: Environ
+    ) -> str | None:
+        """Return the id of the user of a request, as the database has it now.
+
+        Without one, the app responds. It is told that there is no user and does not look again,
+        since the time for that would tell visitors which responses are cached.
+        """
+        try:
+            with self._flask.app_context(), database_access(writes=False):
+                reader = find_reader(self._flask.request_class(environ, populate_request=False))
+        except sa.exc.SQLAlchemyError:  # the app responds to it
+            return None
+        environ[VISITOR] = reader is None
+        return reader
+
     def _replay(
         self,
         cached: CachedResponse,
         environ: Environ,
         start_response: Callable[..., Any],
         started: float,
+        reader: str | None,
     ) -> bytes:
         request_id = headers.request_id_for(environ.get("HTTP_X_REQUEST_ID", ""))
         if_none_match = environ.get("HTTP_IF_NONE_MATCH")
@@ -113,7 +143,7 @@ class ResponseCache:
             status, body, fields = "200 OK", cached.body, cached.headers
         seconds = perf_counter() - started
         completed = access_log.RequestRecord(
-            "GET", cached.route, int(status[:3]), seconds, request_id
+            "GET", cached.route, int(status[:3]), seconds, request_id, reader
         )
         access_log.emit(self._config, completed)
         start_response(status, [*fields, (headers.REQUEST_ID, request_id)])
@@ -123,7 +153,9 @@ class ResponseCache:
         """Store a response that is shared and short, unless there was a commit since its lookup."""
         key, version = request.environ.get(LOOKUP, (None, None))
         endpoint = current_endpoint()
-        if key is None or version is None or endpoint is None or not _may_store(response):
+        if key is None or version is None or endpoint is None:
+            return
+        if not _may_store(response, endpoint):
             return
         *url, query = key
         if query and endpoint.known_names is not None:
@@ -138,6 +170,7 @@ class ResponseCache:
             response.headers["ETag"].strip('"'),
             access_log.route(),
             bool(endpoint.access.security),
+            endpoint.access.find_reader,
         )
         size = len(body) + OVERHEAD
         with self._lock:
@@ -158,10 +191,16 @@ def store(response: Response) -> Response:
     return response
 
 
-def _may_store(response: Response) -> bool:
+def is_visitor(environ: Environ) -> bool:
+    """Return whether the cache has found no user of a request."""
+    return bool(environ.get(VISITOR))
+
+
+def _may_store(response: Response, endpoint: Endpoint) -> bool:
     return (
-        response.status_code == 200
-        and response.headers["Cache-Control"] == SHARED.value
+        endpoint.cache is SHARED
+        and response.status_code == 200
+        and response.headers["Cache-Control"] == endpoint.cache_control
         and not response.is_streamed
         and "Set-Cookie" not in response.headers
         and len(response.get_data()) <= MAX_BODY
@@ -172,7 +211,7 @@ def init_app(app: Flask) -> None:
     """Put the cache before the app, unless it is disabled or the database is in memory."""
     with app.app_context():
         watch = None if is_in_memory() else CommitWatch(db.engine)
-    if watch and app.config["RESPONSE_CACHE"] == "on":
+    if watch and app.config["RESPONSE_CACHE"]:
         cache = ResponseCache(app, watch)
         app.extensions[EXTENSION] = cache
         app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask documents

@@ -1,15 +1,19 @@
 """Fixtures with members, who use the pages in a browser."""
 
-from collections.abc import Callable
+import json
+import shutil
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.helpers import pictures
-from tests.live.browser import PASSWORD, People
+from tests.live.browser import PASSWORD, People, close
 from tests.live.conftest import Server
+from tests.live.sites import require_programs
 
 NUMBERS = count()
 
@@ -17,6 +21,27 @@ NUMBERS = count()
 @pytest.fixture
 def url(shared_server: Server) -> str:
     return shared_server.url
+
+
+@pytest.fixture
+def chromium_with(chromium: Browser, tmp_path: Path) -> Iterator[Callable[[dict[str, Any]], Page]]:
+    """Return a function that starts a browser with preferences, and returns a page of it."""
+    require_programs("chromium")  # the one without windows has no preferences
+    contexts: list[BrowserContext] = []
+
+    def start(preferences: dict[str, Any]) -> Page:
+        folder = tmp_path / "profile"
+        (folder / "Default").mkdir(parents=True)
+        (folder / "Default" / "Preferences").write_text(json.dumps(preferences))
+        context = chromium.browser_type.launch_persistent_context(
+            folder, executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        contexts.append(context)
+        return context.pages[0]
+
+    yield start
+    for context in contexts:
+        close(context)
 
 
 @pytest.fixture
@@ -46,7 +71,7 @@ def sign_up(url: str, people: People) -> Callable[..., Page]:
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Sign up").click()
         expect(page).to_have_url(f"{url}/")
-        expect(page.get_by_role("link", name=name, exact=True)).to_be_visible()
+        expect(page.locator(".menu")).to_contain_text(name)
         return page
 
     return sign_up

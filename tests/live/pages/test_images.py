@@ -1,5 +1,8 @@
 """Images that are chosen in the editor: sent once, and none is lost."""
 
+import re
+
+import PIL.Image
 import requests
 from playwright.sync_api import expect
 
@@ -8,6 +11,7 @@ from tests.live.browser import TIMEOUT, expect_post, fill_editor, name_of, publi
 from tests.live.clients import scaled
 
 TITLE, TEXT = "On engines", "They weave algebra."
+UNSENT = re.compile(r"!\[\]\(/images/unsent-image-[0-9a-f]{8}\)")
 SLOW_IMAGES = """() => {
   const read = createImageBitmap;
   window.createImageBitmap = async (file) => {
@@ -27,7 +31,7 @@ def test_a_session_that_ends_while_images_are_chosen(sign_up, picture_files):
     with page.context.expect_page() as other:
         page.get_by_role("link", name="Sign in in a new tab, and try again.").click()
     sign_in(other.value, name)
-    expect(page.get_by_role("link", name=name, exact=True)).to_be_visible()
+    expect(page.locator(".menu")).to_contain_text(name)
     publish(page)
     expect_post(page)
     expect(page.locator("figure img")).to_have_count(2)
@@ -59,8 +63,10 @@ def test_an_upload_that_fails_twice(url, sign_up, picture_files):
     fill_editor(page, TITLE, TEXT)
     page.get_by_label("Add images").set_input_files(picture_files[0])
     publish(page)
-    expect(page.get_by_text("The post is saved, but some images are not.")).to_be_visible()
-    publish(page)
+    expect(page.get_by_text("Your post is published, but some images are not.")).to_be_visible()
+    expect(page.get_by_role("link", name="See the post")).to_be_visible()
+    assert page.url.endswith("/edit")
+    page.get_by_role("button", name="Save").click()
     expect_post(page)
     expect(page.locator("figure img")).to_have_count(1)
     author = requests.get(f"{url}/posts?limit=1", timeout=20).json()[0]["author"]["id"]
@@ -71,9 +77,14 @@ def test_images_that_are_too_large_or_too_many(sign_up, tmp_path):
     page = sign_up()
     fill_editor(page, TITLE, TEXT)
     animation = tmp_path / "sea.gif"
-    animation.write_bytes(b"GIF89a" + bytes(6_000_000))
+    animation.write_bytes(pictures.encoded(pictures.noise((2600, 2600)), "GIF"))
+    assert animation.stat().st_size > 5_242_880
     page.get_by_label("Add images").set_input_files(animation)
-    expect(page.get_by_text("Too large or too many: sea.gif.")).to_be_visible()
+    expect(page.get_by_text("sea.gif is larger than 5 MB. Make the animation")).to_be_visible()
+    document = tmp_path / "plan.pdf"
+    document.write_bytes(b"%PDF-1.7")
+    page.get_by_label("Add images").set_input_files(document)
+    expect(page.get_by_text("plan.pdf is no image that your browser can read.")).to_be_visible()
     photo = tmp_path / "photo.png"
     photo.write_bytes(pictures.encoded(pictures.noise((1600, 1200)), "PNG"))
     assert photo.stat().st_size > 5_242_880
@@ -82,12 +93,156 @@ def test_images_that_are_too_large_or_too_many(sign_up, tmp_path):
         files.append(tmp_path / f"{number}.png")
         files[-1].write_bytes(pictures.png())
     page.get_by_label("Add images").set_input_files(files)
-    expect(page.get_by_text("Too large or too many: 9.png.")).to_be_visible()
+    expect(page.get_by_text("A post can have 10 images; 9.png was left out.")).to_be_visible()
     expect(page.locator("[data-images] > li")).to_have_count(10)
     publish(page)
     expect_post(page)
     expect(page.locator("figure img")).to_have_count(10)
     expect(page.locator("figure img").first).to_have_attribute("width", "1600")
+
+
+def test_an_image_of_another_kind_is_converted(sign_up, tmp_path):
+    page = sign_up()
+    fill_editor(page, TITLE, TEXT)
+    file = tmp_path / "loom.bmp"
+    file.write_bytes(pictures.encoded(pictures.noise((48, 32)), "BMP"))
+    page.get_by_label("Add images").set_input_files(file)
+    expect(page.get_by_label("Describe loom.bmp")).to_be_visible()
+    expect(page.get_by_role("status")).to_have_text("1 image added.")
+    publish(page)
+    expect_post(page)
+    expect(page.locator("figure img")).to_have_js_property("naturalWidth", 48)
+
+
+def test_an_image_with_too_many_pixels_is_made_smaller(sign_up, tmp_path):
+    page = sign_up()
+    fill_editor(page, TITLE, TEXT)
+    file = tmp_path / "photo.png"
+    file.write_bytes(pictures.encoded(PIL.Image.new("L", (5200, 5000)), "PNG"))
+    assert file.stat().st_size < 5_242_880
+    page.get_by_label("Add images").set_input_files(file)
+    publish(page)
+    expect_post(page)
+    expect(page.locator("figure img")).to_have_attribute("width", "2560")
+
+
+class TestInTheText:
+    def insert(self, page, file):
+        page.get_by_label("Add images").set_input_files(file)
+        page.get_by_role("button", name=f"Insert {file.name} into the text").click()
+        expect(page.get_by_label("Text", exact=True)).to_have_value(UNSENT)
+
+    def test_one_is_shown_in_the_preview(self, sign_up, picture_files):
+        page = sign_up()
+        fill_editor(page, TITLE, TEXT)
+        self.insert(page, picture_files[0])
+        page.get_by_role("button", name="Preview").click()
+        expect(page.locator("[data-preview] img")).to_have_js_property("naturalWidth", 48)
+
+    def test_one_has_the_description_that_is_typed_later(self, sign_up, picture_files):
+        page = sign_up()
+        fill_editor(page, TITLE, TEXT)
+        self.insert(page, picture_files[0])
+        page.get_by_label("Describe loom.png").fill("A [loom]")
+        publish(page)
+        expect_post(page)
+        expect(page.locator(".text").get_by_role("img", name="A [loom]")).to_be_visible()
+
+    def test_one_that_is_removed_leaves_the_text(self, sign_up, picture_files):
+        page = sign_up()
+        fill_editor(page, TITLE, TEXT)
+        self.insert(page, picture_files[0])
+        page.get_by_role("button", name="Remove loom.png").click()
+        expect(page.get_by_label("Text", exact=True)).to_have_value(f"{TEXT}\n\n")
+        publish(page)
+        expect_post(page)
+        expect(page.locator(".text img")).to_have_count(0)
+
+    def test_one_that_was_not_kept_is_not_published(self, sign_up, picture_files):
+        page = sign_up()
+        fill_editor(page, TITLE, TEXT)
+        self.insert(page, picture_files[0])
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.reload()
+        self.insert(page, picture_files[1])
+        publish(page)
+        error = page.locator("#post-content-error")
+        expect(error).to_contain_text("An image in this text is no longer there")
+        text = page.get_by_label("Text", exact=True)
+        expect(text).to_be_focused()
+        text.fill(text.input_value().partition("\n\n")[2].partition("\n\n")[2])
+        publish(page)
+        expect_post(page)
+        expect(page.locator(".text img")).to_have_js_property("naturalWidth", 48)
+
+
+def test_an_image_that_is_sent_is_in_the_text_although_another_one_is_not(sign_up, picture_files):
+    page = sign_up()
+    fill_editor(page, TITLE, "")
+    page.get_by_label("Add images").set_input_files(picture_files)
+    for file in picture_files:
+        page.get_by_role("button", name=f"Insert {file.name} into the text").click()
+    page.route("**/images", fail_after_the_first())
+    publish(page)
+    expect(page.get_by_text("Your post is published, but some images are not.")).to_be_visible()
+    post = page.context.new_page()
+    post.goto(page.url.removesuffix("/edit"))
+    expect(post.locator(".text img").first).to_have_js_property("naturalWidth", 48)
+    page.unroute("**/images")
+    page.get_by_role("button", name="Save").click()
+    expect_post(page)
+    for image in page.locator(".text img").all():
+        expect(image).to_have_js_property("naturalWidth", 48)
+    expect(page.locator(".text img")).to_have_count(2)
+
+
+def fail_after_the_first():
+    requests = []
+
+    def handle(route):
+        requests.append(route)
+        if len(requests) == 1:
+            route.continue_()
+        else:
+            route.abort("connectionreset")
+
+    return handle
+
+
+def test_a_description_that_is_too_long_is_counted(sign_up, picture_files):
+    page = sign_up()
+    fill_editor(page, TITLE, TEXT)
+    page.get_by_label("Add images").set_input_files(picture_files)
+    description = page.get_by_label("Describe mill.png")
+    description.fill("x" * 501)
+    row = page.locator("[data-images] > li").last
+    expect(row.locator(".problem")).to_have_text("This is 1 character too long.")
+    publish(page)
+    expect(description).to_be_focused()
+    description.fill("x" * 500)
+    expect(row.locator(".problem")).to_have_text("0 characters left.")
+    publish(page)
+    expect_post(page)
+
+
+def test_a_file_that_is_dropped_beside_the_text_is_added(sign_up):
+    page = sign_up()
+    fill_editor(page, TITLE, TEXT)
+    page.get_by_role("heading", level=1).evaluate(
+        """async (element) => {
+          const canvas = document.createElement("canvas");
+          const blob = await new Promise((done) => canvas.toBlob(done));
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File([blob], "loom.png", { type: "image/png" }));
+          dataTransfer.items.add(new File(["%PDF"], "plan.pdf", { type: "application/pdf" }));
+          const options = { bubbles: true, cancelable: true, dataTransfer };
+          for (const type of ["dragover", "drop"])
+            if (element.dispatchEvent(new DragEvent(type, options))) throw new Error(type);
+        }"""
+    )
+    expect(page.get_by_label("Describe loom.png")).to_be_visible()
+    expect(page.get_by_text("plan.pdf is no image that your browser can read.")).to_be_visible()
+    expect(page.get_by_label("Text", exact=True)).to_have_value(TEXT)
 
 
 def test_publishing_waits_for_photos_that_are_made_smaller(sign_up, tmp_path):

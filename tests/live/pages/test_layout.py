@@ -1,11 +1,24 @@
 """The layout of pages with unusual content, and pages without JavaScript."""
 
 import re
+import time
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.live.browser import answer, name_of, write
+from tests.helpers import pictures
+from tests.live.browser import (
+    TOUCH,
+    answer,
+    expect_post,
+    fill_editor,
+    name_of,
+    publish,
+    reply_to,
+    write,
+)
 
+OVERFLOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 ADD_REPLY = """async (content) => {
   const last = [...document.querySelectorAll(".thread > li")].at(-1).id.slice(2);
   const post = location.pathname.split("/").at(-1);
@@ -20,26 +33,38 @@ ADD_REPLY = """async (content) => {
 
 def test_nothing_is_wider_than_the_screen(sign_up):
     page = sign_up()
+    name = name_of(page)
     text = f"{'x' * 300}\n\n```\n{'y' * 300}\n```\n\n|{'a|' * 40}\n|{'-|' * 40}\n|{'b|' * 40}\n"
     write(page, "w" * 200, text)
+    post = page.url
     answer(page, "z" * 200)
     for _ in range(8):
         page.evaluate(ADD_REPLY, "z" * 200)
+    page.get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_label("Title").fill("w" * 199)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Edited")).to_be_visible()
+    page.goto("/settings")
+    page.get_by_label("Display name").fill("W" * 64)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".menu summary")).to_have_text("W" * 64)
     paths = (
         "/",
         "/search?q=www*",
-        f"/@{name_of(page)}",
+        "/search?q=zzz*&show=comments",
+        f"/search?q={name}&show=members",
+        f"/@{name}",
         "/write",
         "/settings",
         "/signin",
+        "/reset",
         "/nowhere",
     )
-    for path in (page.url, *paths):
+    for path in (post, *paths):
         page.goto(path)
         for width in (320, 1280):
             page.set_viewport_size({"width": width, "height": 700})
-            overflow = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-            assert not page.evaluate(overflow), (path, width)
+            assert not page.evaluate(OVERFLOW), (path, width)
 
 
 def test_right_to_left_text_is_laid_out_from_the_right(sign_up):
@@ -48,6 +73,117 @@ def test_right_to_left_text_is_laid_out_from_the_right(sign_up):
     direction = "element => getComputedStyle(element).direction"
     assert page.get_by_role("heading", level=1).evaluate(direction) == "rtl"
     assert page.locator("article.post .text").evaluate(direction) == "rtl"
+
+
+def test_a_quote_has_its_bar_where_its_text_begins(sign_up):
+    page = sign_up()
+    hebrew = "שלום עולם"
+    write(page, "On rain", f"> English\n\n> {hebrew}\n\nEnglish\n\n{hebrew}\n\n- {hebrew}")
+    styles = page.locator(".text blockquote").evaluate_all(
+        """quotes => quotes.map((quote) => {
+          const { borderLeftWidth, borderRightWidth } = getComputedStyle(quote);
+          return [borderLeftWidth, borderRightWidth];
+        })"""
+    )
+    assert styles == [["3px", "0px"], ["0px", "3px"]]
+    sides = page.locator(".text > p, .text li").evaluate_all(
+        """elements => elements.map((element) => {
+          const range = document.createRange();
+          range.selectNodeContents(element);
+          const text = range.getBoundingClientRect();
+          const box = element.getBoundingClientRect();
+          return text.left - box.left < box.right - text.right ? "left" : "right";
+        })"""
+    )
+    assert sides == ["left", "right", "right"]
+
+
+def test_a_printed_page_has_what_is_read_and_no_more(sign_up):
+    page = sign_up(color_scheme="dark")
+    write(page, "On engines", "They weave algebra.")
+    answer(page, "And cloth?")
+    page.emulate_media(media="print")
+    for text in ("They weave algebra.", "And cloth?", "1 comment"):
+        expect(page.get_by_text(text, exact=True)).to_be_visible()
+    for hidden in ("nav", "form", ".actions", "footer"):
+        for element in page.locator(hidden).all():
+            expect(element).to_be_hidden()
+    color = page.locator("article.post .text").evaluate("text => getComputedStyle(text).color")
+    assert color == "rgb(0, 0, 0)"
+
+
+# Targets that a finger hits, but for links in the middle of a text.
+TARGETS = """() => {
+  const isInText = (element) => element.closest(".text, .hint") || (
+    element.matches("p > a:not(.button, .more)")
+    && !element.closest(".meta, .actions, .notice, .title"));
+  const found = [];
+  for (const element of document.querySelectorAll("a, button, summary, input, textarea, .button")) {
+    if (!element.checkVisibility({visibilityProperty: true}) || isInText(element)) continue;
+    if (element.closest(".for-listeners, .skip") || element.type === "radio") continue;
+    const {width, height} = (element.closest(".posts article") && element.closest("h2")
+      ? element.closest("article") : element).getBoundingClientRect();
+    const isShortName = element.closest(".meta") && element.matches("a");
+    if (height < 44 || (width < 44 && !isShortName))
+      found.push([element.outerHTML.slice(0, 200), Math.round(width), Math.round(height)]);
+  }
+  return found;
+}"""
+
+
+def test_a_finger_hits_everything(people, url, sign_up):
+    page = sign_up(**TOUCH)
+    write(page, "On engines", "They weave algebra.")
+    answer(page, "And cloth?")
+    reply_to(page, page.locator(".level-1"), "Cloth too.")
+    post, member = page.url, f"{url}/@{name_of(page)}"
+    grace = sign_up()
+    grace.goto(post)
+    answer(grace, "And linen?")
+    page.locator(".level-1").first.get_by_role("link", name="Reply").tap()
+    page.get_by_label("Your reply").fill("Unfinished")
+    for address in (
+        *(post, f"{post}/edit", member, f"{member}?show=comments", f"{url}/settings"),
+        *(f"{url}/", f"{url}/search?q=engines", f"{url}/write", f"{url}/inbox", f"{url}/unsent"),
+        f"{url}/signin",
+    ):
+        page.goto(address)
+        page.wait_for_load_state("networkidle")
+        page.locator(".menu summary").tap()
+        assert page.evaluate(TARGETS) == [], address
+    visitor = people.open_page(**TOUCH)
+    for address in (
+        *(post, f"{url}/signin", f"{url}/signup", f"{url}/reset", f"{url}/reset#code"),
+        *(f"{url}/account-deleted", f"{url}/no"),
+    ):
+        visitor.goto(address)
+        expect(visitor.get_by_role("link", name="Sign up").first).to_be_visible()
+        assert visitor.evaluate(TARGETS) == [], address
+
+
+def test_only_oneself_finds_unsent_texts_on_the_own_page(sign_up):
+    ada, grace = sign_up(), sign_up()
+    for page in (ada, grace):
+        page.goto(f"/@{name_of(ada)}")
+        expect(page.get_by_role("link", name="Comments", exact=True)).to_be_visible()
+    expect(grace.locator("main").get_by_role("link", name="Unsent")).to_be_hidden()
+    ada.locator("main").get_by_role("link", name="Unsent").click()
+    expect(ada.get_by_role("heading", level=1)).to_have_text("Unsent texts")
+
+
+def test_the_comments_of_a_member_lead_to_their_posts(sign_up):
+    page = sign_up()
+    write(page)
+    post = page.url
+    answer(page, "And cloth?")
+    page.goto(f"/@{name_of(page)}")
+    page.get_by_role("link", name="Comments", exact=True).click()
+    item = page.get_by_role("listitem").filter(has_text="And cloth?")
+    expect(item.get_by_role("link", name="On engines")).to_have_attribute(
+        "href", post[post.index("/p/") :]
+    )
+    item.locator("time").click()
+    expect(page.locator(".thread > li:target")).to_contain_text("And cloth?")
 
 
 def test_a_thread_fifty_replies_deep(sign_up):
@@ -59,9 +195,9 @@ def test_a_thread_fifty_replies_deep(sign_up):
     page.reload()
     items = page.locator(".thread > li")
     expect(items).to_have_count(50)
-    expect(page.get_by_role("link", name="reply to another comment")).to_have_count(44)
+    expect(page.get_by_role("link", name="Parent")).to_have_count(49)
     assert items.last.bounding_box()["width"] > 200
-    items.last.get_by_role("link", name="reply to another comment").click()
+    items.last.get_by_role("link", name="Parent").click()
     expect(items.nth(48)).to_be_in_viewport()
 
 
@@ -93,4 +229,138 @@ def test_a_visitor_without_javascript_reads_everything(url, people, sign_up):
     expect(page.locator("main")).to_contain_text("They weave algebra.")
     expect(page.locator("main")).to_contain_text("And cloth?")
     page.goto("/signin")
-    expect(page.locator("form")).to_have_attribute("inert", "")
+    expect(page.locator("main form")).to_have_attribute("inert", "")
+
+
+@pytest.mark.parametrize("columns", [3, 20])
+def test_a_table_has_whole_words_and_scrolls_inside_itself(sign_up, columns):
+    page = sign_up(viewport={"width": 360, "height": 700})
+    words = ["Wednesday", "Photographs", "Responsibility", "Neighbourhood", "Description"] * 4
+    row = f"| {' | '.join(words[:columns])} |\n"
+    text = f"{row}{'|---' * columns}|\n{row}"
+    write(page, "A table", text)
+    page.get_by_label("Your comment").fill(text)
+    page.get_by_role("button", name="Comment").click()
+    expect(page.get_by_role("group", name="Table")).to_have_count(2)
+    for table in page.get_by_role("group", name="Table").all():
+        assert table.evaluate("table => table.scrollWidth > table.clientWidth")
+        cells = table.locator("th, td")
+        heights = cells.evaluate_all("cells => cells.map((cell) => cell.clientHeight)")
+        assert max(heights) < 45, heights  # one line
+        table.focus()
+        page.keyboard.press("ArrowRight")
+        for _ in range(100):
+            if table.evaluate("table => table.scrollLeft"):
+                break
+            page.wait_for_timeout(20)
+        else:
+            pytest.fail("The arrow keys do not scroll the table.")
+    assert not page.evaluate(OVERFLOW)
+
+
+def test_the_header_is_one_line(sign_up):
+    page = sign_up(viewport={"width": 320, "height": 700})
+    page.goto("/settings")
+    page.get_by_label("Display name").fill("W" * 64)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".menu summary")).to_have_text("W" * 64)
+    for width in (320, 360, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.locator("header.site").bounding_box()["height"] < 70, width
+
+
+def test_the_menu_leads_to_the_own_page(url, sign_up):
+    page = sign_up()
+    page.locator(".menu summary").click()
+    page.get_by_role("link", name="My page").click()
+    expect(page).to_have_url(f"{url}/@{name_of(page)}")
+    page.locator(".menu summary").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="My page")).to_be_hidden()
+    expect(page.locator(".menu summary")).to_be_focused()
+
+
+ADD_MANY_COMMENTS = """async (number) => {
+  const post = location.pathname.split("/").at(-1);
+  const headers = {"Content-Type": "application/json"};
+  const body = JSON.stringify({content: "And cloth?"});
+  const add = () => fetch(`/posts/${post}/comments`, {method: "POST", headers, body});
+  for (let left = number; left > 0; left -= 20) await Promise.all(Array.from({length: 20}, add));
+}"""
+SHIFTS = """() => new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) sum += entry.value;
+  }).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(sum), 500);
+})"""
+
+
+def test_nothing_moves_while_a_page_is_loaded(people, url, sign_up):
+    ada = sign_up()
+    write(ada)
+    ada.evaluate(ADD_MANY_COMMENTS, 1000)
+    post, member = ada.url.removeprefix(url), f"/@{name_of(ada)}"
+    paths = [post, f"{post}?sort=newest", f"{post}/edit", member, f"{member}?show=comments"]
+    paths += ["/", "/?sort=active", "/search?q=engines", "/write", "/settings", "/unsent"]
+    paths += ["/signin", "/signup#code", "/signup", "/reset#code", "/reset", "/account-deleted"]
+    paths += ["/nowhere", "/inbox"]
+    for page in (ada, people.open_page()):
+        for path in paths:
+            for width in (360, 1280):
+                page.goto("about:blank")  # else a URL with a fragment is not loaded again
+                page.set_viewport_size({"width": width, "height": 700})
+                page.goto(url + path)
+                page.wait_for_load_state("networkidle")
+                shift = page.evaluate(SHIFTS)
+                assert shift <= 0.02, (path, width, "member" if page is ada else "visitor", shift)
+
+
+def test_images_have_names(sign_up, picture_files):
+    page = sign_up()
+    page.goto("/write")
+    page.get_by_label("Title").fill("On engines")
+    page.get_by_label("Text", exact=True).fill("They weave algebra.")
+    page.get_by_label("Add images").set_input_files(picture_files)
+    page.get_by_label("Describe loom.png").fill("A loom")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_role("link", name="A loom")).to_be_visible()
+    expect(page.get_by_role("link", name="Image 2 of 2, without a description")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_moves_while_thumbnails_are_loaded(people, url, sign_up, tmp_path, width):
+    """They arrive late here, and the excerpts beside them are not squeezed."""
+    ada = sign_up()
+    files = []
+    for size in ((640, 480), (200, 900), (900, 200), (32, 32)):
+        files.append(tmp_path / f"{size[0]}.png")
+        files[-1].write_bytes(pictures.encoded(pictures.scene(size=size), "PNG"))
+    for number, file in enumerate(files):
+        fill_editor(ada, f"Post {number} on looms and mills", "They weave algebra. " * 20)
+        ada.get_by_label("Add images").set_input_files(file)
+        publish(ada)
+        expect_post(ada, f"Post {number} on looms and mills")
+    page = people.open_page(base_url=url, viewport={"width": width, "height": 700})
+
+    def load_late(route):
+        time.sleep(0.2)
+        route.continue_()
+
+    page.route("**/thumbnail", load_late)
+    page.goto(f"/@{name_of(ada)}")
+    images = page.locator(".posts img")
+    expect(images).to_have_count(len(files))
+    page.wait_for_load_state("networkidle")
+    for image in images.all():
+        image.scroll_into_view_if_needed()
+        expect(image).to_have_js_property("complete", True)
+        assert image.evaluate("image => image.naturalWidth") > 0
+    assert page.evaluate(SHIFTS) <= 0.02
+    for excerpt in page.locator(".excerpt").all():
+        assert excerpt.bounding_box()["width"] > 300
+    # The title is the only way to the post by keyboard, and its name is that of the post.
+    link = page.get_by_role("link", name="Post 3 on looms and mills", exact=True)
+    expect(link).to_have_count(1)
+    images.first.click()
+    expect_post(page, "Post 3 on looms and mills")

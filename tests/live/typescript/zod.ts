@@ -21,6 +21,10 @@ async function send(method: string, path: string, body?: object): Promise<any> {
   return response.json();
 }
 
+function search(query: object): URLSearchParams {
+  return new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+}
+
 const account = api.signUpBody.parse({ username: "zoe", password, bio: "I weave." });
 api.signUp201Response.parse(await send("POST", "/signup", account));
 const credentials = api.signInBody.parse({ username: "zoe", password });
@@ -30,7 +34,7 @@ check(me.id === user && me.role === "member", "an account is read");
 const change = api.editUserBody.parse({ display_name: "Zoë" });
 check(api.editUser200Response.parse(await send("PATCH", `/users/${user}`, change)).display_name === "Zoë", "it is edited");
 const name = api.listUsersQueryParams.parse({ username: "ZOE" });
-check(api.listUsers200Response.parse(await send("GET", `/users?${new URLSearchParams(name)}`)).length === 1, "it is found");
+check(api.listUsers200Response.parse(await send("GET", `/users?${search(name)}`)).length === 1, "it is found");
 
 const text = api.createPostBody.parse({ title: "On engines", content: "They *weave* algebra." });
 const post = api.createPost201Response.parse(await send("POST", "/posts", text));
@@ -54,8 +58,7 @@ check(api.listComments200Response.parse(await send("GET", `/posts/${post.id}/com
 
 const query = api.listPostsQueryParams.parse({ limit: 5, author: user, expand: ["content", "images"] });
 check(!api.listPostsQueryParams.safeParse({ expand: ["comments"] }).success, "an unknown name is refused");
-const words = Object.entries(query).map(([name, value]) => [name, String(value)]);
-const [first] = api.listPosts200Response.parse(await send("GET", `/posts?${new URLSearchParams(words)}`));
+const [first] = api.listPosts200Response.parse(await send("GET", `/posts?${search(query)}`));
 check(first?.content === text.content && first.images?.length === 1, "posts are listed with content and images");
 check(api.getPost200Response.parse(await send("GET", `/posts/${post.id}`)).comment_count === 1, "a post is read");
 

@@ -7,9 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import make_url
 
 from posting.db.base import db
+from posting.images.models import Thumbnail
 from posting.ops import doctor
 from tests.conftest import POSTGRES, new_database
 from tests.helpers.archives import count_rows
@@ -82,7 +84,8 @@ def drop(app, table):
 
 def test_a_missing_search_index_is_a_failure_whose_fix_loses_nothing(filled, flask, tmp_path):
     drop(filled, "post_search")
-    fix = only_problem(filled, "failure", "but tables are missing: post_search")
+    drop(filled, "user_search")
+    fix = only_problem(filled, "failure", "but tables are missing: post_search, user_search")
     assert fix == (
         "Run: flask export FILE. Then set POSTING_DATABASE_URL to a new database, and run: "
         "flask db upgrade; flask import FILE"
@@ -127,13 +130,30 @@ def test_a_missing_table_of_postgres_is_a_failure_until_a_backup_is_restored(
     assert problems(filled) == []
 
 
-@pytest.mark.parametrize(("posts", "number"), [(1, "1 post"), (2, "2 posts")])
-def test_posts_that_are_not_indexed_are_a_failure(healthy, alice, flask, posts, number):
-    for title in range(posts):
-        alice.create_post(str(title))
+@pytest.mark.parametrize(
+    ("table", "number"),
+    [("post_search", "2 posts"), ("comment_search", "1 comment"), ("user_search", "1 user")],
+)
+def test_rows_that_are_not_indexed_are_a_failure(healthy, alice, flask, table, number):
+    alice.add_comment(alice.create_post("On engines"), "A comment")
+    alice.create_post("On looms")
     with healthy.app_context(), db.engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM post_search")
+        connection.exec_driver_sql(f"DELETE FROM {table}")
     fix = only_problem(healthy, "failure", f"The search index is out of date for {number}")
     assert fix == "Run: flask search rebuild"
     assert flask("search", "rebuild")[0] == 0
+    assert problems(healthy) == []
+
+
+@pytest.mark.parametrize(("images", "number"), [(1, "1 image"), (2, "2 images")])
+def test_images_without_a_thumbnail_are_a_warning(healthy, alice, flask, images, number):
+    post = alice.create_post("On engines")
+    for _ in range(images):
+        alice.add_image(post)
+    assert problems(healthy) == []
+    with healthy.app_context(), db.engine.begin() as connection:
+        connection.execute(sa.delete(Thumbnail))
+    fix = only_problem(healthy, "warning", f"There is no thumbnail of {number}")
+    assert fix == "Run: flask images thumbnails"
+    assert flask("images", "thumbnails")[0] == 0
     assert problems(healthy) == []

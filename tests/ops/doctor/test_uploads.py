@@ -1,4 +1,4 @@
-"""Space for uploads, and the limit of nginx."""
+"""Space for uploads, and what nginx accepts and caches."""
 
 import re
 
@@ -78,3 +78,27 @@ def test_a_site_that_cannot_be_read_is_ignored(healthy, site):
     site("")
     (uploads.NGINX / "sites-enabled" / "away").symlink_to("/nowhere/at/all")
     assert problems(healthy) == []
+
+
+FORMER = "proxy_no_cache $is_args;"  # of images, in a former version of the file
+OWN = (
+    "server { client_max_body_size 9m; location / { proxy_cache all; proxy_pass http://posting; } }"
+)
+
+
+@pytest.mark.parametrize("text", [None, OWN])
+def test_nginx_that_caches_nothing_private_is_ok(make_app, site, text):
+    site("client_max_body_size 6m;", *filter(None, [text]))
+    app = make_app(**GOOD, READING="members")
+    assert problems(app) == []
+    assert ok("nginx caches nothing that only members may read") in examine(app)
+
+
+@pytest.mark.parametrize("rule", [FORMER, ""])
+def test_nginx_that_caches_what_only_members_may_read_is_a_failure(make_app, site, rule):
+    shipped = (ROOT / "deploy" / "nginx.conf").read_text()
+    site("client_max_body_size 6m;", re.sub("proxy_no_cache [^;]*;", rule, shipped))
+    assert problems(make_app(**GOOD)) == []
+    app = make_app(**GOOD, READING="members")
+    message = "nginx caches images that only members may read, and sends them to everyone"
+    assert "deploy/nginx.conf" in only_problem(app, "failure", message)

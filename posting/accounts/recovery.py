@@ -1,0 +1,128 @@
+"""Ways to a new password without the old one: a link of an operator, and recovery codes.
+
+Each works once. The database has only hashes. A recovery code has 80 random bits, so a fast hash is
+enough.
+"""
+
+import hmac
+import re
+import secrets
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+
+from posting.accounts import queries
+from posting.accounts.codes import is_secret, new_code, split_code
+from posting.accounts.models import RecoveryCode, ResetLink, User
+from posting.accounts.passwords import count_guess
+from posting.accounts.sessions import hash_token
+from posting.db.purge import purge_expired
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
+from posting.db.types import Rfc3339Text, now
+from posting.web.limits import Hits
+from posting.web.rows import Item, to_item
+
+CODES_PER_USER = 10
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's, without letters that look like digits
+ALIKE = str.maketrans("ILO", "110")
+GROUPS, GROUP_LENGTH = 4, 4
+
+_LINK = sa.select(ResetLink.secret_hash).where(
+    ResetLink.user_id == sa.bindparam("id"),
+    ResetLink.expires_at > sa.bindparam("time", type_=ResetLink.expires_at.type),
+)
+_ID_BY_NAME = sa.select(User.id).where(sa.func.lower(User.username) == sa.bindparam("username"))
+# One row in any case, because to read ten rows takes longer than none.
+_CODES = sa.select(sa.func.aggregate_strings(RecoveryCode.code_hash, " ")).where(
+    RecoveryCode.user_id == sa.bindparam("id")
+)
+_NO_CODES = " ".join(["x" * 64] * CODES_PER_USER)
+_CREATED_AT = sa.type_coerce(sa.func.max(RecoveryCode.created_at), Rfc3339Text())
+_LEFT = sa.select(sa.func.count().label("left"), _CREATED_AT.label("created_at")).where(
+    RecoveryCode.user_id == sa.bindparam("id")
+)
+
+
+def create_link(user_id: str, lifetime: timedelta) -> tuple[str, datetime]:
+    """Replace the link of a locked account. Return the code of the new one and when it expires."""
+    code, secret_hash = new_code(user_id)
+    expires_at = now() + lifetime
+    delete_link(user_id)
+    execute(sa.insert(ResetLink), user_id=user_id, secret_hash=secret_hash, expires_at=expires_at)
+    purge_expired(ResetLink)
+    return code, expires_at
+
+
+def verify_link(code: str, hits: Hits) -> Row | None:
+    """Return the account of a link with this code, if there is one.
+
+    It is counted in `hits` and committed before, like the check of a password.
+    """
+    id, secret = split_code(code)
+    count_guess(id, hits)
+    link = fetch_one(_LINK, id=id, time=now())
+    return queries.get_account(id) if link and is_secret(secret, link.secret_hash) else None
+
+
+def verify_recovery_code(username: str, code: str, hits: Hits) -> Row | None:
+    """Return the account named `username` if this is one of its recovery codes.
+
+    This takes the same time whether there is such an account or not. It is counted like the check
+    of a password, together with those of this account.
+    """
+    id = fetch_value(_ID_BY_NAME, username=username.lower())  # a whole row takes longer than none
+    count_guess(id or username.lower(), hits)
+    known = fetch_value(_CODES, id=id or "") or _NO_CODES
+    code_hash = _hash_code(code)
+    matches = [hmac.compare_digest(code_hash, each) for each in known.split()]
+    return queries.get_account(id) if any(matches) else None
+
+
+def use_link(user_id: str, code: str) -> bool:
+    """Delete the verified link of a locked account, and return whether it was still there."""
+    secret_hash = hash_token(split_code(code)[1])
+    own = sa.delete(ResetLink).where(ResetLink.user_id == user_id)
+    return bool(execute(own.where(ResetLink.secret_hash == secret_hash)).rowcount)
+
+
+def use_recovery_code(user_id: str, code: str) -> bool:
+    """Delete a verified code of a locked account, and return whether it was still there."""
+    own = sa.delete(RecoveryCode).where(RecoveryCode.user_id == user_id)
+    return bool(execute(own.where(RecoveryCode.code_hash == _hash_code(code))).rowcount)
+
+
+def replace_recovery_codes(user_id: str) -> list[str]:
+    """Replace the recovery codes of a locked account, and return the new ones."""
+    codes, time = [_new_recovery_code() for _ in range(CODES_PER_USER)], now()
+    delete_recovery_codes(user_id)
+    execute(
+        sa.insert(RecoveryCode),
+        [{"user_id": user_id, "code_hash": _hash_code(code), "created_at": time} for code in codes],
+    )
+    return codes
+
+
+def count_recovery_codes(user_id: str) -> Item:
+    """Return how many recovery codes an account has left, and since when, as it is sent."""
+    [row] = fetch_all(_LEFT, id=user_id)
+    return to_item(row)
+
+
+def delete_link(user_id: str) -> None:
+    """Delete the link of an account, if there is one."""
+    execute(sa.delete(ResetLink).where(ResetLink.user_id == user_id))
+
+
+def delete_recovery_codes(user_id: str) -> None:
+    """Delete the recovery codes of an account."""
+    execute(sa.delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
+
+
+def _new_recovery_code() -> str:
+    groups = ("".join(secrets.choice(ALPHABET) for _ in range(GROUP_LENGTH)) for _ in range(GROUPS))
+    return "-".join(groups)
+
+
+def _hash_code(code: str) -> str:
+    """Return the hash of a recovery code, in whatever way somebody has typed it."""
+    return hash_token(re.sub(r"[\s-]", "", code).upper().translate(ALIKE))

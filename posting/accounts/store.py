@@ -1,0 +1,49 @@
+"""Changes of accounts together with their entries in the index of names."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.accounts import schemas
+from posting.accounts.events import ApplicationDecided
+from posting.accounts.models import User
+from posting.accounts.names import INDEX
+from posting.db.editing import edit
+from posting.db.events import announce
+from posting.db.transactions import Row, execute
+from posting.web.rows import Item, insert, to_item
+
+_INSERT = insert(schemas.User, User)
+_APPROVE = (
+    sa.update(User)
+    .where(User.id == sa.bindparam("user"), User.is_applying)
+    .values(pending_since=None)
+)
+
+
+def insert_user(**values: Any) -> Item:
+    """Insert an account, and return it as others see it."""
+    user = to_item(execute(_INSERT, **values).one())
+    INDEX.add([user])
+    return user
+
+
+def insert_users(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert new accounts by their columns."""
+    execute(sa.insert(User), rows)
+    INDEX.add(rows)
+
+
+def approve_account(id: str) -> bool:
+    """Approve an account, and return whether it was waiting for that."""
+    is_approved = bool(execute(_APPROVE, user=id).rowcount)
+    if is_approved:
+        announce(ApplicationDecided(id))
+    return is_approved
+
+
+def edit_user(user: Row, changes: Mapping[str, Any]) -> None:
+    """Edit a locked account, and index it again if it has another name."""
+    if edit(User, user, changes) and not changes.keys().isdisjoint({"username", "display_name"}):
+        INDEX.replace([{**user._mapping, **changes}])

@@ -1,0 +1,42 @@
+"""Changes and their cursors."""
+
+from marshmallow import fields
+
+from posting.changes.models import CHANGES, KINDS
+from posting.web.fields import Identifier, Length, Parameter, Timestamp, described, extensible
+from posting.web.schemas import Input, Output, page_size
+
+EXAMPLE_CURSOR = "5f2c9d7a41e0b388.0.1234.739944"
+
+
+class ChangesQuery(Input):
+    """A place in the order of changes."""
+
+    limit = page_size(20)
+    after = Parameter(
+        validate=Length(max=512),
+        metadata=described(
+            EXAMPLE_CURSOR,
+            "The `cursor` of the last response. Without it, the response has no changes, and the "
+            "cursor of now.",
+        ),
+    )
+
+
+class Change(Output):
+    """A post, comment or image that was created, edited or deleted."""
+
+    kind = fields.String(metadata=extensible(KINDS, "comment"))
+    id = Identifier()
+    post_id = Identifier("The post to which the object belongs, or the post itself.")
+    change = fields.String(metadata=extensible(CHANGES, "created"))
+    at = Timestamp()
+
+
+class Changes(Output):
+    """Changes in the order of their commits."""
+
+    changes = fields.List(fields.Nested(Change))
+    cursor = fields.String(
+        metadata=described(EXAMPLE_CURSOR, "The value of `after` for the next request.")
+    )

@@ -1,0 +1,86 @@
+"""Additions to the log of changes, within the transactions of the changes."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.changes.models import COMMENT, DELETED, IMAGE, LIFETIME, POST, Change
+from posting.comments.models import Comment
+from posting.db.base import db
+from posting.db.transactions import execute
+from posting.db.types import UtcDateTime, now
+from posting.images.models import Image
+from posting.posts.models import Post
+
+PURGE_EVERY = 64  # changes, so that few of the writes have to purge
+MAX_PURGED = 200
+
+_XID: Mapping[str, sa.ColumnElement[Any]] = {
+    "sqlite": sa.null(),
+    "postgresql": sa.cast(sa.cast(sa.func.pg_current_xact_id(), sa.Text()), sa.BigInteger()),
+}
+_POSTS: sa.BindParameter[Any] = sa.bindparam("posts", expanding=True)
+_TIME = sa.bindparam("time", type_=UtcDateTime())
+_first = sa.select(Change.seq, Change.at).order_by(Change.seq).limit(MAX_PURGED)
+_first = _first.with_for_update(skip_locked=True)
+_oldest = _first.subquery()
+_PURGE = sa.delete(Change).where(
+    Change.seq.in_(sa.select(_oldest.c.seq).where(_oldest.c.at < _TIME))
+)
+
+
+def record(kind: str, id: str, post_id: str, change: str) -> None:
+    """Record the change of one object."""
+    values = {"kind": kind, "id": id, "post_id": post_id, "change": change, "at": now()}
+    key = execute(_insert(db.engine.dialect.name), **values).inserted_primary_key
+    if key and key[0] % PURGE_EVERY == 0:
+        purge()
+
+
+def record_all(kind: str, post_ids: Mapping[str, str], change: str) -> None:
+    """Record the changes of several objects, by one statement."""
+    fields = {"kind": kind, "change": change, "at": now()}
+    rows = [{"id": id, "post_id": post_id, **fields} for id, post_id in post_ids.items()]
+    execute(_insert(db.engine.dialect.name), rows)
+    purge()
+
+
+def record_deletion_of_posts(ids: list[str]) -> None:
+    """Record the deletion of posts and of what belongs to them, by one statement."""
+    execute(_insert_deletion_of_posts(db.engine.dialect.name), posts=ids, time=now())
+    purge()
+
+
+def purge() -> None:
+    """Delete the oldest changes that have expired.
+
+    Call this after a change is recorded, so that the last change is never deleted.
+    """
+    execute(_PURGE, time=now() - LIFETIME)
+
+
+@cache
+def _insert(dialect: str) -> sa.Insert:
+    return sa.insert(Change).values(transaction_id=_XID[dialect])
+
+
+@cache
+def _insert_deletion_of_posts(dialect: str) -> sa.Insert:
+    values: dict[str, sa.ColumnElement[Any]] = {
+        "transaction_id": _XID[dialect],
+        "change": sa.literal(DELETED),
+        "at": _TIME,
+    }
+
+    def rows(kind: str, id: Any, post_id: Any) -> sa.Select[*tuple[Any, ...]]:
+        selected = sa.select(sa.literal(kind), id, post_id, *values.values())
+        return selected.where(post_id.in_(_POSTS))
+
+    deleted = sa.union_all(
+        rows(IMAGE, Image.id, Image.post_id),
+        rows(COMMENT, Comment.id, Comment.post_id),
+        rows(POST, Post.id, Post.id),
+    )
+    return sa.insert(Change).from_select(["kind", "id", "post_id", *values], deleted)

@@ -1,0 +1,139 @@
+"""Changes of comments together with their entries in the search index, and their announcements.
+
+A comment that is deleted takes its entry along, also if its post is deleted: by a foreign key on
+Postgres, by a trigger on SQLite.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.accounts.deletion import Content, Step
+from posting.comments import schemas, threads
+from posting.comments.events import (
+    CommentCreated,
+    CommentEdited,
+    CommentsAnonymized,
+    CommentsDeleted,
+    CommentsEmptied,
+)
+from posting.comments.models import Comment
+from posting.comments.queries import count_comments_by
+from posting.comments.search import INDEX
+from posting.db.editing import edit, edit_stamp
+from posting.db.events import announce
+from posting.db.transactions import Row, execute, fetch_all
+from posting.db.types import new_id
+from posting.posts.locks import lock_posts
+from posting.posts.models import Post
+from posting.posts.texts import PreparedText
+from posting.web.rows import Item, insert, to_item
+
+COMMENTS_PER_STEP = 2000
+
+_INSERT = insert(schemas.Comment, Comment).returning(Comment.version)
+
+
+def insert_comment(
+    post_id: str, author_id: str, body: Mapping[str, Any], parent: Row | None, text: PreparedText
+) -> Item:
+    """Insert a comment on a locked post, and return it with `version`, and with its author's id."""
+    values = {
+        "id": new_id(),
+        "post_id": post_id,
+        "author_id": author_id,
+        "created_at": threads.timestamp_after(parent),
+        **body,
+    }
+    comment = to_item(execute(_INSERT, **values, **threads.thread_of(parent)).one())
+    threads.count_comment(post_id, values["created_at"])
+    INDEX.add([(values | {"version": comment["version"]}, text.words)])
+    parent_id = comment["parent_id"]
+    announce(CommentCreated(comment["id"], post_id, parent_id, author_id, text.mentions))
+    return comment
+
+
+def insert_comments(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert new comments by their columns, without `version`, which their posts count already."""
+    execute(sa.insert(Comment), rows)
+    INDEX.add(INDEX.split_all([{**row, "version": 1} for row in rows]))
+
+
+def edit_comment(comment: Row, changes: Mapping[str, Any], text: PreparedText) -> None:
+    """Edit a comment on a locked post. Its text was prepared before the transaction began."""
+    if edit(Comment, comment, changes):
+        INDEX.replace({**comment._mapping, **changes, "version": comment.version + 1}, text.words)
+        announce(CommentEdited(comment.id, comment.post_id, comment.author_id, text.mentions))
+
+
+def delete_comments(ids: Collection[str]) -> None:
+    """Delete comments of locked posts. They are no placeholders, and a few thousand at most.
+
+    Comments with remaining replies become placeholders. If the last reply to a placeholder is
+    deleted, the placeholder is deleted too.
+    """
+    commented = sa.select(Comment.post_id).where(Comment.id.in_(ids)).distinct()
+    posts = [row.post_id for row in fetch_all(commented)]
+    remaining, deleted, parents = threads.split_deleted(ids)
+    if remaining:
+        kept = sa.select(Comment.created_at, Comment.id).where(Comment.id.in_(remaining))
+        INDEX.remove([(row.created_at, row.id) for row in fetch_all(kept)])
+    execute(threads.uncount(Comment.id.in_(ids)))
+    is_bare = Comment.id.in_(threads.bare_placeholders(parents))
+    empty = {"content": None, "author_id": None, **edit_stamp(Comment)}
+    emptied = _post_ids(sa.update(Comment).where(Comment.id.in_(remaining)).values(empty))
+    gone = _post_ids(sa.delete(Comment).where(Comment.id.in_(deleted)))
+    gone |= _post_ids(sa.delete(Comment).where(is_bare))  # after the others, their last replies
+    execute(threads.update_last_comment(posts))
+    if emptied:
+        announce(CommentsEmptied(emptied))
+    if gone:
+        announce(CommentsDeleted(gone))
+
+
+def _remove_author(condition: sa.ColumnElement[bool]) -> None:
+    """Remove the author of the comments that match a condition. Their posts are locked."""
+    if changed := _post_ids(sa.update(Comment).where(condition).values(author_id=None)):
+        announce(CommentsAnonymized(changed))
+
+
+def _post_ids(statement: sa.Update | sa.Delete) -> dict[str, str]:
+    """Change comments, and return the ids of their posts by those of the comments."""
+    rows = execute(statement.returning(Comment.id, Comment.post_id))
+    return {row.id: row.post_id for row in rows}
+
+
+def _clear_step(user_id: str, with_content: bool) -> Step:
+    """Clear the newest comments of a user.
+
+    Replies are newer than their parents, so few of these comments have remaining replies.
+    """
+    own = sa.select(Comment.id, Comment.post_id).where(Comment.author_id == user_id)
+    newest_first = own.order_by(Comment.created_at.desc(), Comment.id.desc())
+    rows = fetch_all(newest_first.limit(COMMENTS_PER_STEP))
+    lock_posts(Post.id.in_({row.post_id for row in rows}))
+    still_own = sa.select(Comment.id).where(
+        Comment.id.in_([row.id for row in rows]), Comment.author_id == user_id
+    )
+    ids = [row.id for row in fetch_all(still_own)]
+    if with_content:
+        delete_comments(ids)
+    else:
+        _remove_author(Comment.id.in_(ids))
+    return Step(len(rows), has_more=len(rows) == COMMENTS_PER_STEP)
+
+
+def _clear_rest(user_id: str, with_content: bool) -> None:
+    """Lock the posts that a user has commented on or written, all in one order."""
+    written = sa.select(Post.id).where(Post.author_id == user_id)
+    commented = sa.select(Comment.post_id).where(Comment.author_id == user_id)
+    lock_posts(Post.id.in_(written.union(commented)))
+    if with_content:
+        own = sa.select(Comment.id).where(Comment.author_id == user_id)
+        delete_comments([row.id for row in fetch_all(own)])
+    else:
+        _remove_author(Comment.author_id == user_id)
+
+
+CONTENT = Content(count_comments_by, _clear_step, _clear_rest)

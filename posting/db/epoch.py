@@ -1,0 +1,51 @@
+"""The epoch of the database: a text that changes when its content returns to an earlier state.
+
+Positions in the order of commits, such as those in cursors, count only within one epoch.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Mapped, mapped_column
+
+from posting.db.base import NOT_ARCHIVED, Base, Identifier, db
+from posting.db.transactions import fetch_all
+from posting.db.types import new_id
+
+
+class Epoch(Base):
+    """A random id, which restores and imports replace. The table has one row."""
+
+    __tablename__ = "epochs"
+
+    id: Mapped[str] = mapped_column(Identifier, primary_key=True)
+
+    __table_args__ = (NOT_ARCHIVED,)
+
+
+# Postgres has restores of its own. Another cluster has another identifier, another database or a
+# table that was created again another OID, and a server that was promoted or returned to an earlier
+# time another timeline. The number of the timeline is that of the last checkpoint, so an epoch may
+# change a little late, but it does change.
+_PARTS: Mapping[str, sa.TextClause] = {
+    "sqlite": sa.text("SELECT (SELECT id FROM epochs)"),
+    "postgresql": sa.text(
+        "SELECT (SELECT id FROM epochs), system_identifier, timeline_id, 'epochs'::regclass::oid,"
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+        " FROM pg_control_system(), pg_control_checkpoint()"
+    ),
+}
+
+
+def current_epoch() -> str:
+    """Return the epoch as 16 hexadecimal digits."""
+    [row] = fetch_all(_PARTS[db.engine.dialect.name])
+    parts = " ".join(map(str, row))
+    return hashlib.blake2b(parts.encode(), digest_size=8).hexdigest()
+
+
+def renew_epoch(connection: sa.Connection) -> None:
+    """Begin another epoch, within the transaction of the connection."""
+    connection.execute(sa.delete(Epoch))
+    connection.execute(sa.insert(Epoch), {"id": new_id()})

@@ -1,0 +1,1 @@
+"""Invitations, by which people sign up."""

@@ -1,0 +1,147 @@
+"""Changes of invitations: creation, and the use of one at sign-up."""
+
+from datetime import datetime
+
+import sqlalchemy as sa
+from flask import current_app
+from werkzeug.exceptions import Conflict
+
+from posting.accounts.codes import is_secret, new_code, split_code
+from posting.accounts.invited import Use
+from posting.accounts.models import MODERATOR, User
+from posting.accounts.queries import lock_active_account
+from posting.db.purge import purge_expired
+from posting.db.transactions import Row, execute, fetch_one, fetch_value
+from posting.db.types import new_id, now, truncate_to_milliseconds
+from posting.invitations import schemas
+from posting.invitations.models import (
+    LIFETIME,
+    MAX_LIFETIME,
+    OPEN_PER_USER,
+    Invitation,
+    InvitationUse,
+)
+from posting.web.errors import InvalidInput
+from posting.web.messages import Message
+from posting.web.problems import Coded
+from posting.web.rows import Item, insert, to_item
+
+INVALID = Message(
+    "invalid_invitation",
+    "This invitation does not work. It may be incomplete, expired, used up or ended.",
+)
+NOT_IN_TIME = Message("out_of_range", "Must be in the future, within 90 days.")
+
+_INSERT = insert(schemas.Invitation, Invitation)
+_INVITATION = sa.select(Invitation.secret_hash, Invitation.created_by_id).where(
+    Invitation.id == sa.bindparam("id")
+)
+# The link of the first run makes a moderator. It ends when there is one.
+_is_not_late = sa.or_(Invitation.role != MODERATOR, ~sa.exists().where(User.role == MODERATOR))
+_TAKE_USE = (
+    sa.update(Invitation)
+    .where(
+        Invitation.id == sa.bindparam("invitation"),
+        Invitation.uses_left > 0,
+        Invitation.expires_at > sa.bindparam("time", type_=Invitation.expires_at.type),
+        _is_not_late,
+    )
+    .values(uses_left=Invitation.uses_left - 1)
+    .returning(Invitation.role)
+)
+_RECORD_USE = sa.insert(InvitationUse)
+
+
+class TooManyInvitations(Coded, Conflict):
+    error_code = "too_many_invitations"
+    description = f"You have {OPEN_PER_USER} open invitations; end one of them first."
+
+
+def create_invitation(
+    created_by_id: str | None,
+    *,
+    uses: int = 1,
+    note: str | None = None,
+    expires_at: datetime | None = None,
+    role: str = "member",
+) -> tuple[Item, str]:
+    """Create an invitation of a locked account or an operator, and return it with its code.
+
+    In the invitation, `created_by` is only the id. Raise 422 for a time that is not within 90 days,
+    and 409 if the account has too many open invitations.
+    """
+    time = now()
+    expires_at = expires_at or time + LIFETIME
+    if not time < expires_at <= time + MAX_LIFETIME:
+        raise InvalidInput.at("/expires_at", NOT_IN_TIME)
+    if created_by_id and _count_open(created_by_id, time) >= OPEN_PER_USER:
+        raise TooManyInvitations
+    id = new_id()
+    code, secret_hash = new_code(id)
+    inserted = execute(
+        _INSERT,
+        id=id,
+        created_by_id=created_by_id,
+        secret_hash=secret_hash,
+        note=note,
+        role=role,
+        uses=uses,
+        uses_left=uses,
+        created_at=time,
+        expires_at=truncate_to_milliseconds(expires_at),
+    )
+    invitation = to_item(inserted.one()) | {"used_by": []}
+    purge_expired(Invitation)
+    return invitation, code
+
+
+def _count_open(user_id: str, time: datetime) -> int:
+    own = sa.select(sa.func.count()).where(
+        Invitation.created_by_id == user_id, Invitation.uses_left > 0, Invitation.expires_at > time
+    )
+    count: int = fetch_value(own)
+    return count
+
+
+def end_invitation(id: str, *, created_by_id: str | None = None) -> Row | None:
+    """Delete an invitation, and return its creator's id as a row. Return None if there is none.
+
+    With `created_by_id`, there is none that somebody else has created.
+    """
+    statement = sa.delete(Invitation).where(Invitation.id == id)
+    if created_by_id:
+        statement = statement.where(Invitation.created_by_id == created_by_id)
+    return execute(statement.returning(Invitation.created_by_id)).one_or_none()
+
+
+def take_use(code: str) -> Use:
+    """Take a use of the invitation with this code within the transaction.
+
+    Lock the account of its creator first, as all code locks accounts before other rows. Raise 422
+    if the invitation is unknown, has expired, has no use left or was ended, or if its creator may
+    not invite now.
+    """
+    id, secret = split_code(code)
+    found = fetch_one(_INVITATION, id=id)
+    if found is None or not is_secret(secret, found.secret_hash):
+        raise InvalidInput.at("/invitation", INVALID)
+    if found.created_by_id and not _may_invite(found.created_by_id):
+        raise InvalidInput.at("/invitation", INVALID)
+    taken = execute(_TAKE_USE, invitation=id, time=now()).one_or_none()
+    if taken is None:
+        raise InvalidInput.at("/invitation", INVALID)
+    return Use(id, found.created_by_id, taken.role)
+
+
+def _may_invite(user_id: str) -> bool:
+    """Lock the account of a user, and return whether it may invite."""
+    if not lock_active_account(user_id):
+        return False
+    role: str = fetch_value(sa.select(User.role).where(User.id == user_id))
+    return role == MODERATOR or current_app.config["INVITATIONS"] == "members"
+
+
+def record_use(use: Use, user_id: str) -> None:
+    """Record which account has been created by a use, within the same transaction."""
+    values = {"invitation_id": use.invitation_id, "invited_by_id": use.invited_by_id}
+    execute(_RECORD_USE, user_id=user_id, **values)

@@ -1,0 +1,117 @@
+"""Invitations: create, list, read, end."""
+
+from typing import Any
+
+from flask import current_app
+
+from posting.accounts import acts
+from posting.accounts.current_user import (
+    SIGNED_IN,
+    NotModerator,
+    current_user,
+    lock_current_user,
+    require_user,
+    user_id,
+)
+from posting.accounts.views.auth import SignUpClosed, refuse_closed_signup
+from posting.db.transactions import commit
+from posting.invitations import queries, schemas, store
+from posting.invitations.queries import NoSuchInvitation
+from posting.invitations.store import TooManyInvitations
+from posting.web import audit
+from posting.web.endpoint import Access, Blueprint, Reply
+from posting.web.limits import Limit
+from posting.web.pagination import paginate
+from posting.web.schemas import PageQuery
+from posting.web.urls import external_url
+
+LIMIT = Limit("invitations", "LIMIT_POSTS", user_id)
+
+invitations = Blueprint("invitations", __name__, description="Invitations to sign up")
+
+
+def require_inviter() -> None:
+    """Raise an error unless the request is signed in, and 403 unless this user may invite."""
+    require_user()
+    refuse_closed_signup()
+    if current_app.config["INVITATIONS"] == "moderators" and not current_user.is_moderator:
+        raise NotModerator
+
+
+INVITER_REQUIRED = Access(
+    require_inviter,
+    security=SIGNED_IN.security,
+    errors=[*SIGNED_IN.errors, SignUpClosed, NotModerator],
+    write_errors=SIGNED_IN.write_errors,
+)
+
+
+@invitations.get(
+    "/invitations",
+    access=SIGNED_IN,
+    query=PageQuery(),
+    returns=schemas.Invitation(many=True),
+    headers=["Link"],
+)
+def list_invitations(query: dict[str, Any]) -> Reply:
+    """List your own invitations, newest first; for moderators, those of everyone."""
+    page = paginate(
+        queries.INVITATIONS if current_user.is_moderator else queries.INVITATIONS_OF_USER,
+        limit=query["limit"],
+        cursor=query.get("cursor"),
+        name=queries.LIST,
+        newest_first=True,
+        parameters={} if current_user.is_moderator else {"creator": current_user.id},
+    )
+    return queries.add_users(page.items), page.headers
+
+
+@invitations.post(
+    "/invitations",
+    access=INVITER_REQUIRED,
+    limit=LIMIT,
+    body=schemas.InvitationInput(),
+    status=201,
+    returns=schemas.NewInvitation(),
+    headers=["Location"],
+    errors=[TooManyInvitations],
+)
+def create_invitation(body: dict[str, Any]) -> Reply:
+    """Create an invitation. Only this response contains its URL."""
+    lock_current_user(exclusively=True)
+    invitation, code = store.create_invitation(current_user.id, **body)
+    commit()
+    audit.log("invitation-created", invitation=invitation["id"])
+    invitation["created_by"] = current_user.as_author()
+    invitation["url"] = f"{external_url('auth.sign_up')}#{code}"
+    return invitation, {"Location": external_url("invitations.get_invitation", id=invitation["id"])}
+
+
+@invitations.get(
+    "/invitations/<nanoid:id>",
+    access=SIGNED_IN,
+    returns=schemas.Invitation(),
+    errors=[NoSuchInvitation],
+)
+def get_invitation(id: str) -> Reply:
+    """Read one of your invitations; as a moderator, any."""
+    invitation = queries.get_invitation(id)
+    creator = invitation["created_by"]
+    if not (current_user.is_moderator or (creator and creator["id"] == current_user.id)):
+        raise NoSuchInvitation
+    return invitation
+
+
+@invitations.delete(
+    "/invitations/<nanoid:id>", access=SIGNED_IN, status=204, errors=[NoSuchInvitation]
+)
+def end_invitation(id: str) -> Reply:
+    """End one of your invitations; as a moderator, any. Accounts created by it stay."""
+    own_only = None if current_user.is_moderator else current_user.id
+    ended = store.end_invitation(id, created_by_id=own_only)
+    if ended is None:
+        raise NoSuchInvitation
+    if ended.created_by_id != current_user.id:
+        acts.record("ended", "invitation", id, ended.created_by_id)
+    commit()
+    return None

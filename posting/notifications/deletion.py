@@ -1,0 +1,58 @@
+"""What the deletion of an account does to notifications."""
+
+from contextlib import suppress
+from functools import partial
+
+import sqlalchemy as sa
+
+from posting.accounts.deletion import Content, Step
+from posting.db.transactions import after_commit, commit, execute, lock_table, rollback
+from posting.notifications.models import Notification
+from posting.notifications.store import unlocked
+
+ROWS_PER_STEP = 2000
+
+
+def _count(_user_id: str) -> int:
+    """Return 0, because people are not asked about notifications, which they did not write."""
+    return 0
+
+
+def _clear_step(user_id: str, _with_content: bool) -> Step:
+    """Delete notifications of a user, and remove the user from those of others."""
+    return Step(0, has_more=_clear(user_id, limit=ROWS_PER_STEP) == ROWS_PER_STEP)
+
+
+def _clear_rest(user_id: str, _with_content: bool) -> None:
+    after_commit(partial(_clear_late, user_id))
+
+
+def _clear_late(user_id: str) -> None:
+    """Clear the notifications that others have added while the account was deleted.
+
+    They did not see the deletion yet, and the deletion did not see the notifications. If the
+    database is too busy, these rows stay: nobody will read them.
+    """
+    try:
+        lock_table(Notification)
+        _clear(user_id)
+        commit()
+    except sa.exc.OperationalError:
+        with suppress(sa.exc.OperationalError):
+            rollback()
+
+
+def _clear(user_id: str, *, limit: int | None = None) -> int:
+    """Clear notifications, and return how many there were of the kind of which there were more.
+
+    Locked ones are skipped, so that this waits for nobody.
+    """
+    own, caused = Notification.user_id == user_id, Notification.actor_id == user_id
+    deleted = execute(sa.delete(Notification).where(unlocked(own, limit=limit)))
+    changed = execute(
+        sa.update(Notification).where(unlocked(caused, limit=limit)).values(actor_id=None)
+    )
+    return max(deleted.rowcount, changed.rowcount)
+
+
+CONTENT = Content(_count, _clear_step, _clear_rest)

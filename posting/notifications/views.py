@@ -1,0 +1,98 @@
+"""Notifications of the current user, and subscriptions to posts."""
+
+from typing import Any
+
+from posting.accounts.current_user import SIGNED_IN, current_user, lock_current_user, user_id
+from posting.db.transactions import commit
+from posting.notifications import queries, schemas, store
+from posting.posts.locks import lock_post
+from posting.posts.queries import NoSuchPost, post_exists
+from posting.web.endpoint import Blueprint, Reply
+from posting.web.limits import Limit
+from posting.web.pagination import paginate
+
+LIMIT = Limit("subscriptions", "LIMIT_COMMENTS", user_id)
+
+notifications = Blueprint(
+    "notifications", __name__, description="What members are told, and the posts that they follow"
+)
+
+
+@notifications.get(
+    "/notifications",
+    access=SIGNED_IN,
+    query=schemas.NotificationsQuery(),
+    returns=schemas.Notification(many=True),
+    headers=["Link"],
+)
+def list_notifications(query: dict[str, Any]) -> Reply:
+    """List your notifications, newest first."""
+    only_unread = "unread" in query
+    page = paginate(
+        queries.UNREAD_NOTIFICATIONS if only_unread else queries.NOTIFICATIONS,
+        limit=query["limit"],
+        cursor=query.get("cursor"),
+        name="unread_notifications" if only_unread else "notifications",
+        newest_first=True,
+        parameters={"recipient": current_user.id, "is_moderator": current_user.is_moderator},
+    )
+    return queries.shorten_comments(page.items), page.headers
+
+
+@notifications.get("/notifications/unread", access=SIGNED_IN, returns=schemas.UnreadCount())
+def count_unread() -> Reply:
+    """Count your notifications that are not read."""
+    return {"count": queries.count_unread(current_user.id)}
+
+
+@notifications.post(
+    "/notifications/read", access=SIGNED_IN, body=schemas.ReadInput(), returns=schemas.UnreadCount()
+)
+def mark_read(body: dict[str, str]) -> Reply:
+    """Mark your notifications as read, up to the given one. Returns how many are left."""
+    store.mark_read(current_user.id, body["up_to"])
+    count = queries.count_unread(current_user.id)
+    commit()
+    return {"count": count}
+
+
+@notifications.get(
+    "/posts/<nanoid:id>/subscription",
+    access=SIGNED_IN,
+    returns=schemas.Subscription(),
+    errors=[NoSuchPost],
+)
+def get_subscription(id: str) -> Reply:
+    """Read what you have chosen about a post."""
+    level = queries.find_level(current_user.id, id)
+    if level is None and not post_exists(id):
+        raise NoSuchPost
+    return {"level": level or schemas.DEFAULT}
+
+
+@notifications.put(
+    "/posts/<nanoid:id>/subscription",
+    access=SIGNED_IN,
+    limit=LIMIT,
+    body=schemas.SubscriptionInput(),
+    returns=schemas.Subscription(),
+    errors=[NoSuchPost],
+)
+def set_subscription(id: str, body: dict[str, str]) -> Reply:
+    """Follow a post, to be told of all comments on it, or mute it, to be told of none."""
+    lock_current_user()
+    lock_post(id)
+    store.subscribe(current_user.id, id, body["level"])
+    commit()
+    return body
+
+
+@notifications.delete(
+    "/posts/<nanoid:id>/subscription", access=SIGNED_IN, status=204, errors=[NoSuchPost]
+)
+def delete_subscription(id: str) -> Reply:
+    """Return to the default for a post, whether you have chosen something or not."""
+    if not store.unsubscribe(current_user.id, id) and not post_exists(id):
+        raise NoSuchPost
+    commit()
+    return None

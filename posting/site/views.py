@@ -1,0 +1,76 @@
+"""The site, for apps that work with any."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from flask import current_app
+from marshmallow import Schema
+
+from posting.accounts.fields import MAX_PASSWORD_LENGTH, MAX_USERNAME_LENGTH, MIN_USERNAME_LENGTH
+from posting.accounts.schemas import Profile, SignUp
+from posting.comments.schemas import CommentInput, CommentsQuery
+from posting.config import VERSION
+from posting.images.schemas import MEDIA_TYPES, ImageUpload
+from posting.posts.schemas import IMAGES_PER_POST, MAX_EXPANDED, PostInput, PostsQuery
+from posting.site import schemas
+from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint, Reply
+from posting.web.fields import Length
+from posting.web.schemas import MAX_PAGE_SIZE
+
+site = Blueprint("site", __name__, description="The community and its limits")
+
+
+@site.get("/site", access=PUBLIC, cache=SHARED, returns=schemas.Site())
+def get_site() -> Reply:
+    """Read the name of the community, its rules for sign-up and reading, and all limits."""
+    config = current_app.config
+    return {
+        "name": config["NAME"],
+        "description": config["DESCRIPTION"],
+        "version": VERSION,
+        "signup": config["SIGNUP"],
+        "invitations": config["INVITATIONS"],
+        "reading": config["READING"],
+        "texts": {
+            "username": {"min": MIN_USERNAME_LENGTH, "max": MAX_USERNAME_LENGTH},
+            "password": {"min": config["PASSWORD_MIN"], "max": MAX_PASSWORD_LENGTH},
+            "display_name": length_of(Profile(), "display_name"),
+            "bio": length_of(Profile(), "bio"),
+            "application": length_of(SignUp(), "application"),
+            "title": length_of(PostInput(), "title"),
+            "content": length_of(PostInput(), "content"),
+            "comment": length_of(CommentInput(), "content"),
+            "alt": length_of(ImageUpload(), "alt"),
+        },
+        "images": {
+            "per_post": IMAGES_PER_POST,
+            "max_bytes": config["MAX_IMAGE_BYTES"],
+            "media_types": [*MEDIA_TYPES],
+        },
+        "page_sizes": {
+            "posts": PostsQuery().fields["limit"].load_default,
+            "comments": CommentsQuery().fields["limit"].load_default,
+            "max": MAX_PAGE_SIZE,
+            "max_expanded": MAX_EXPANDED,
+        },
+        "max_json_bytes": config["MAX_JSON_BYTES"],
+        "rate_limits": [*rate_limits()],
+    }
+
+
+def length_of(schema: Schema, name: str) -> dict[str, int | None]:
+    """Return the numbers of characters that a field accepts."""
+    [length] = [each for each in schema.fields[name].validators if isinstance(each, Length)]
+    return {"min": length.min or 0, "max": length.max}
+
+
+def rate_limits() -> Iterator[dict[str, Any]]:
+    """Yield the limits that the endpoints of the app declare, unless they are off."""
+    if not current_app.config["RATE_LIMITS"]:
+        return
+    views = current_app.view_functions.values()
+    limits = {view.limit for view in views if isinstance(view, Endpoint) and view.limit}
+    for limit in sorted(limits, key=lambda limit: limit.name):
+        if rate := limit.rate(current_app.config):
+            seconds = round(rate.window.total_seconds())
+            yield {"name": limit.name, "requests": rate.amount, "seconds": seconds}

@@ -1,0 +1,148 @@
+// The inbox: the notifications of a member, and which of them are read.
+
+import { me } from "./account.js";
+import { onAction } from "./actions.js";
+import { request } from "./api.js";
+import { copyOf, first, onEvent } from "./dom.js";
+import "./main.js";
+import { groupByPost, pathOf, sentenceOf } from "./notifications.js";
+import { root } from "./page.js";
+import { problemOf } from "./problem.js";
+import { say } from "./status.js";
+import { showTimes } from "./times.js";
+import { setUnread } from "./unread.js";
+
+/** @typedef {import("./notifications.js").Notification} Notification */
+
+/**
+ * The notifications on this page, newest first. The unread ones come first, because a notification
+ * is marked as read together with all older ones.
+ * @type {Notification[]}
+ */
+const notifications = [];
+/** @type {string | null} the URL of the next page of the list */
+let next = null;
+let isShown = false;
+
+const list = () => first(document, "[data-notifications]");
+const countShown = () => notifications.filter(({ read }) => !read).length;
+
+/** Show the newest notifications of the reader. When another member signs in, the page is reloaded. */
+async function showInbox() {
+  if (me === null || isShown) return;
+  isShown = true;
+  try {
+    await addPage(`${root}/notifications`);
+  } catch (error) {
+    isShown = false;
+    first(document, "#inbox > .problem").textContent = problemOf(error).message;
+    return;
+  }
+  first(document, "#no-notifications").hidden = notifications.length > 0;
+  // If there are older ones that are read, or none, all unread ones are here.
+  const count = countShown();
+  if (count < notifications.length || next === null) setUnread(count);
+}
+
+/** Add a page of the list. */
+async function addPage(url) {
+  const { data, next: following } = await request("GET", url);
+  const items = groupByPost(data).map(itemOf);
+  notifications.push(...data);
+  next = following;
+  list().append(...items);
+  showTimes(list());
+  showButtons();
+  return items;
+}
+
+function showButtons() {
+  first(document, "[data-action=show-older]").hidden = next === null;
+  first(document, "[data-action=mark-all-read]").hidden = countShown() === 0;
+}
+
+/**
+ * Return an item of the list: a post and the notifications about it, or one about no post.
+ * @param {Notification[]} group
+ */
+function itemOf(group) {
+  const item = copyOf("notification-group");
+  const [{ post }] = group;
+  const heading = first(item, "h2");
+  if (post) {
+    const link = first(heading, "a");
+    link.textContent = post.title;
+    link.href = `${root}/p/${post.id}`;
+  } else heading.remove();
+  first(item, "ul").append(...group.map(rowOf));
+  return item;
+}
+
+/** @param {Notification} notification */
+function rowOf(notification) {
+  const row = copyOf("notification-row");
+  const { id, created_at, read, comment, excerpt, reason } = notification;
+  row.id = `n-${id}`;
+  row.classList.toggle("unread", !read);
+  const [name, words] = sentenceOf(notification);
+  first(row, "[data-name]").textContent = name;
+  first(row, "[data-words]").textContent = words;
+  const path = pathOf(notification);
+  if (path) first(row, "a").href = root + path;
+  first(row, "time").dateTime = created_at;
+  const texts = { "[data-excerpt]": excerpt ?? comment?.excerpt, "[data-reason]": reason };
+  for (const [selector, text] of Object.entries(texts)) {
+    const place = first(row, selector);
+    if (text) place.textContent = text;
+    else place.remove();
+  }
+  return row;
+}
+
+/** Show a notification and all older ones as read. */
+function showRead(position) {
+  for (const notification of notifications.slice(position)) {
+    notification.read = true;
+    document.getElementById(`n-${notification.id}`).classList.remove("unread");
+  }
+  showButtons();
+}
+
+/** Send that a notification and all older ones are read. Return how many are left. */
+async function markRead({ id }) {
+  const body = { up_to: id };
+  const url = `${root}/notifications/read`;
+  const { data } = await request("POST", url, { body, keepalive: true });
+  return data.count;
+}
+
+onAction("mark-all-read", async () => {
+  const count = await markRead(notifications[0]);
+  showRead(0);
+  setUnread(count);
+  list().focus();
+  say(count === 0 ? "All are marked as read." : "There are new ones. Load the page again.");
+});
+
+onAction("show-older", async () => {
+  const [item] = await addPage(next);
+  item.tabIndex = -1;
+  item.focus();
+});
+
+/** Who follows a link has read its notification. The page that it leads to shows the new count. */
+function readFollowed(target, { button }) {
+  const row = target.closest("[data-notifications] a")?.closest("[id^=n-]");
+  const position = notifications.findIndex(({ id }) => row?.id === `n-${id}`);
+  if (button > 1 || position < 0 || notifications[position].read) return;
+  showRead(position);
+  setUnread(countShown());
+  markRead(notifications[position])
+    .then(setUnread)
+    .catch(() => {}); // it is still unread, then
+}
+
+onEvent("click", readFollowed);
+onEvent("auxclick", readFollowed); // in a new tab
+
+document.addEventListener("account", showInbox);

@@ -1,0 +1,98 @@
+// Invitations, in the settings: those that there are, who has come by them, and new ones.
+
+import { me } from "./account.js";
+import { onAction } from "./actions.js";
+import { request } from "./api.js";
+import { sendRequest } from "./buttons.js";
+import { all, first } from "./dom.js";
+import { onForm } from "./forms.js";
+import { linkTo } from "./offers.js";
+import { root } from "./page.js";
+import { listOf, showRows } from "./rows.js";
+import { showSecret } from "./secrets.js";
+import { dateOf } from "./times.js";
+import { count } from "./words.js";
+
+const DAY = 86_400_000; // milliseconds
+const TOLERANCE = 600_000; // milliseconds that the clock of the browser may be fast
+const LINK = "The link of your invitation. Send it now: it is not shown again.";
+
+/** Show the section of invitations to those who may invite, with the latest ones. */
+export async function showInvitations() {
+  const section = first(document, "[data-inviters]");
+  if (!section) return; // sign-up is closed
+  section.hidden = section.dataset.inviters === "moderators" && me?.role !== "moderator";
+  if (!section.hidden) await showPage(`${root}/invitations`);
+}
+
+/**
+ * Show a page of the list, after the rows of `former`.
+ * @param {string} url
+ * @param {Iterable<Element>} [former]
+ */
+async function showPage(url, former) {
+  const { data, next } = await request("GET", url);
+  showRows("invitations", "invitation-row", data, fillRow, former);
+  const button = first(document, "[data-action=older-invitations]");
+  button.dataset.url = next ?? "";
+  button.hidden = !next;
+}
+
+function fillRow(row, invitation) {
+  const { id, note, created_by, used_by } = invitation;
+  const name = first(row, "[data-name]");
+  name.textContent = note ?? "Invitation";
+  name.id = `invitation-${id}`;
+  const creator = created_by?.id === me?.id ? "" : ` · by ${nameOf(created_by)}`;
+  first(row, "[data-state]").textContent = stateOf(invitation) + creator;
+  const users = first(row, "[data-used-by]");
+  users.hidden = used_by.length === 0;
+  for (const user of used_by) {
+    const link = linkTo(nameOf(user), `${root}/@${user.username}`);
+    users.append(user === used_by[0] ? " " : ", ", link);
+  }
+  const button = first(row, "button");
+  button.dataset.url = `${root}/invitations/${id}`;
+  button.setAttribute("aria-describedby", name.id);
+  button.hidden = !isOpen(invitation);
+}
+
+const isOpen = ({ uses_left, expires_at }) => uses_left > 0 && new Date(expires_at) > new Date();
+
+function stateOf(invitation) {
+  const { uses_left, expires_at } = invitation;
+  if (isOpen(invitation))
+    return `For ${count(uses_left, "more person", "more people")}, until ${dateOf(expires_at)}`;
+  return uses_left === 0 ? "Used up" : "Expired";
+}
+
+/** Return the name of the creator of an invitation or of an account. An operator has none. */
+const nameOf = (author) => author?.display_name || author?.username || "the operator";
+
+onForm("invitation", {
+  toBody({ uses, days, ...body }) {
+    const lifetime = Number(days) * DAY - TOLERANCE;
+    return {
+      ...body,
+      uses: uses ? Number(uses) : undefined,
+      expires_at: days ? new Date(Date.now() + lifetime).toISOString() : undefined,
+    };
+  },
+  async sent(form, { url }) {
+    form.reset();
+    showSecret(form, LINK, url);
+    await showInvitations();
+  },
+});
+
+onAction("end-invitation", async (button) => {
+  if (!(await sendRequest(button))) return;
+  await showInvitations();
+  listOf("invitations").focus();
+});
+
+onAction("older-invitations", async (button) => {
+  const former = all(listOf("invitations"), ":scope > li");
+  await showPage(button.dataset.url, former);
+  listOf("invitations").children[former.length]?.focus();
+});

@@ -1,0 +1,62 @@
+// Notifications in words, and in groups.
+
+/**
+ * @typedef {object} Notification
+ * @property {string} id
+ * @property {string} kind
+ * @property {string} created_at
+ * @property {boolean} read
+ * @property {{username: string, display_name: string | null} | null} actor
+ * @property {{id: string, title: string} | null} post
+ * @property {{id: string, excerpt: string} | null} comment
+ * @property {string | null} reason
+ * @property {string | null} excerpt
+ */
+
+/**
+ * What an actor has done, by the kind of the notification.
+ * @type {Record<string, (notification: Notification) => string>}
+ */
+const ACTS = {
+  comment: () => "commented",
+  reply: () => "replied to you",
+  mention: ({ comment }) => (comment ? "mentioned you" : "mentioned you in the post"),
+  application: () => "asks for an account",
+};
+
+/**
+ * Return a sentence about a notification: the name of the actor, and the rest. The service may know
+ * kinds that this script does not know. Their sentence is a general one, without a name.
+ * @param {Notification} notification
+ * @returns {[string, string]}
+ */
+export function sentenceOf(notification) {
+  const { kind, actor, post } = notification;
+  const act = Object.hasOwn(ACTS, kind) && ACTS[kind];
+  if (!act) return ["", post ? "There is news about this post" : "There is news for you"];
+  return [actor ? actor.display_name || actor.username : "A former member", act(notification)];
+}
+
+/**
+ * Return the path, within the service, of what a notification is about, or null.
+ * @param {Notification} notification
+ */
+export function pathOf({ post, comment }) {
+  if (!post) return null;
+  return comment ? `/p/${post.id}?comment=${comment.id}#c-${comment.id}` : `/p/${post.id}`;
+}
+
+/**
+ * Return notifications in groups: those about one post are together, in the place of the first.
+ * @param {Notification[]} notifications
+ * @returns {Notification[][]}
+ */
+export function groupByPost(notifications) {
+  /** @type {Map<string, Notification[]>} */
+  const groups = new Map();
+  for (const notification of notifications) {
+    const key = notification.post?.id ?? notification.id;
+    groups.set(key, [...(groups.get(key) ?? []), notification]);
+  }
+  return [...groups.values()];
+}

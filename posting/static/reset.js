@@ -1,0 +1,19 @@
+// Choosing a password, with a link or with a recovery code.
+
+import { signIn } from "./entering.js";
+import { bodyOf } from "./fields.js";
+import { onForm } from "./forms.js";
+import "./links.js";
+import "./main.js";
+import "./passwords.js";
+import { sayNext } from "./status.js";
+
+/** Sign in with the new password. The code has been used, so it leaves the address bar. */
+function sent(form, { username }) {
+  history.replaceState(null, "", location.pathname + location.search);
+  sayNext("Your new password is set.");
+  return signIn(username, bodyOf(form).password);
+}
+
+onForm("reset-by-link", { sent });
+onForm("reset-by-code", { sent });

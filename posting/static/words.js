@@ -1,0 +1,119 @@
+// Words for people, where the API speaks to programs: by the code of a problem or of an error.
+
+import { FAILED } from "./problem.js";
+
+/** Responses that are errors, by their code or by the task of the request and their code. */
+const PROBLEMS = {
+  bad_gateway: "The service does not answer at this moment. Try again.",
+  content_too_large: "This is too long to be sent. Make it shorter.",
+  cross_origin: "Your browser does not say where this comes from. Load the page again.",
+  database_busy: "Too many people are writing at this moment. Try again.",
+  gateway_timeout: "The service does not answer at this moment. Try again.",
+  images_busy: "Too many images arrive at this moment. Try again.",
+  "image content_too_large": "This image is too large. Make it smaller, and add it again.",
+  internal_server_error: "Something went wrong in the service. Try again later.",
+  no_such_application: "This application has been decided already. Load the page again.",
+  no_such_comment: "This comment has been deleted.",
+  no_such_image: "This image has been deleted.",
+  no_such_invitation: "This invitation has ended already. Load the page again.",
+  no_such_post: "This post has been deleted.",
+  no_such_session: "This session has ended already. Load the page again.",
+  no_such_token: "This token has been deleted already. Load the page again.",
+  no_such_user: "This account has been deleted.",
+  not_author: "Only its author may do this.",
+  not_moderator: "Only moderators may do this.",
+  not_owner: "Only the owner of the account may do this. Load the page again.",
+  not_signed_in: "You are signed out.",
+  pending_approval: "A moderator has not approved your account yet. Try again later.",
+  query_timeout: "The service takes too long at this moment. Try again later.",
+  request_timeout: "Your connection is too slow for this. Try again.",
+  service_unavailable: "The service does not answer at this moment. Try again.",
+  signup_closed: "Sign-up is closed. Ask the people who run this community for an account.",
+  stale_version: "It has been changed since you opened it.",
+  still_under_way: "It is still being sent. Wait a moment, and try again.",
+  storage_full: "The disk of the service is full. Tell the people who run it.",
+  suspended: "Your account is suspended. Ask the people who run this community.",
+  too_many_invitations: "You have as many open invitations as an account can have. End one first.",
+  too_many_requests: "That was too often for now. Try again later.",
+  too_many_tokens: "You have as many tokens as an account can have. Delete one first.",
+  username_taken: "This name is taken. Choose another one.",
+  wrong_credentials: "The username or the password is wrong.",
+};
+const OFFLINE = {
+  write: "There is no connection. Your text is kept; try again.",
+  delete: "There is no connection, so nothing was deleted. Try again.",
+  image: "There is no connection, so the image was not sent. Try again.",
+  other: "There is no connection. Try again.",
+};
+
+/** Errors in what was typed, by their code or by the name of the field and their code. */
+const ERRORS = {
+  blank: "Write something here.",
+  common_password: "Many people use this password, so it is easy to guess. Choose another one.",
+  invalid_code: "This is wrong, or has expired or has been used.",
+  invalid_invitation:
+    "This invitation does not work. It may be incomplete, expired, used up or ended. Ask for another one.",
+  line_break: "Write this in one line.",
+  lost_image:
+    "An image in this text is no longer there, since images are not kept. Insert it again, or delete its line.",
+  malformed: "This has characters that are not allowed here.",
+  no_such_parent: "The comment to which you reply has been deleted.",
+  not_own_name: "Type your username, to be sure.",
+  required: "Write something here.",
+  reserved: "This name is reserved. Choose another one.",
+  reused_key: "Something else was sent from here before. Load the page again.",
+  same_as_username: "Your password must not be your username.",
+  too_long: "This is too long. Make it shorter.",
+  too_many_images: "A post can have ten images. Remove one of them.",
+  too_short: "This is too short.",
+  unsupported_character: "This has a character that cannot be stored.",
+  unusable_image:
+    "The service cannot use this image. Make it smaller, or save it again as JPEG or PNG.",
+  username_taken: PROBLEMS.username_taken,
+  wrong_password: "This is not your current password.",
+  "code invalid_code": "This link has expired or has been used.",
+  "current_password required": "Type your current password.",
+  "invitation required": "You need an invitation to sign up. Open its link.",
+  "name required": "Give the token a name.",
+  "password required": "Type a password.",
+  "recovery_code invalid_code":
+    "The username or the code is wrong, or the code has been used already.",
+  "recovery_code required": "Type one of your recovery codes.",
+  "title blank": "Give your post a title.",
+  "title required": "Give your post a title.",
+  "username malformed":
+    "A username has 3 to 32 letters, digits, _ and -, and begins with a letter or a digit.",
+  "username required": "Type your username.",
+};
+
+/**
+ * Return a sentence about a response that is an error, or about its absence.
+ * @param {{code?: string, detail?: string} | null} problem null if there was no response
+ * @param {keyof typeof OFFLINE} task what the request was for
+ */
+export function explainProblem(problem, task) {
+  if (problem === null) return OFFLINE[task];
+  const { code, detail } = problem;
+  return PROBLEMS[`${task} ${code}`] ?? PROBLEMS[code] ?? detail ?? FAILED;
+}
+
+/**
+ * Return a sentence about an error in a field. What exceeds a limit, the page has counted itself.
+ * @param {Partial<import("./fields.js").FieldError>} error
+ * @param {string} [name] of the field
+ */
+export function explainError({ code, detail, excess, least, range }, name) {
+  if (excess) return `This is ${count(excess, "character")} too long.`;
+  if (least) return `Use at least ${count(least, "character")}.`;
+  if (range) return `Type a number from ${range[0]} to ${range[1]}.`;
+  return ERRORS[`${name} ${code}`] ?? ERRORS[code] ?? detail ?? FAILED;
+}
+
+/**
+ * Return a number of things in words.
+ * @param {number} number
+ * @param {string} thing
+ */
+export function count(number, thing, things = `${thing}s`) {
+  return `${number.toLocaleString("en")} ${number === 1 ? thing : things}`;
+}

@@ -1,0 +1,388 @@
+"""What has changed: each change once, in the order of the commits, and when a cursor expires."""
+
+from datetime import timedelta
+from time import monotonic, sleep
+from unittest.mock import patch
+
+import pytest
+import sqlalchemy as sa
+
+from posting.changes import store
+from posting.changes.models import LIFETIME, Change
+from posting.comments import store as comment_store
+from posting.db.base import db
+from posting.db.epoch import current_epoch, renew_epoch
+from posting.db.transactions import fetch_all, rollback
+from posting.db.types import now
+from posting.posts import store as post_store
+from tests.conftest import POSTGRES
+from tests.helpers.assertions import assert_problem
+
+
+def cursor_of_now(client):
+    response = client.get("/changes")
+    assert (response.status_code, response.json["changes"]) == (200, [])
+    return response.json["cursor"]
+
+
+def wait_for_others(client):
+    """Wait until the transactions that began before now have ended, also in other databases.
+
+    Only then does Postgres list changes.
+    """
+    with client.application.app_context(), db.engine.connect() as connection:
+        if connection.dialect.name == "sqlite":
+            return
+        number = connection.scalar(sa.text("SELECT pg_current_xact_id()::text::bigint"))
+        connection.commit()
+        end = sa.text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        deadline = monotonic() + 60
+        while connection.scalar(end) <= number:
+            assert monotonic() < deadline, "another transaction has not ended"
+            sleep(0.01)
+
+
+def follow(client, cursor, *, wait=True, **query):
+    if wait:
+        wait_for_others(client)
+    response = client.get("/changes", query_string={"after": cursor, **query})
+    assert response.status_code == 200, response.text
+    return response.json["changes"], response.json["cursor"]
+
+
+def short(changes):
+    return [(change["kind"], change["id"], change["change"]) for change in changes]
+
+
+@pytest.fixture
+def changed(anonymous):
+    """A function that returns what has changed since the last call, or the beginning."""
+    cursor = cursor_of_now(anonymous)
+
+    def changed(**options):
+        nonlocal cursor
+        changes, cursor = follow(anonymous, cursor, limit=100, **options)
+        return short(changes)
+
+    return changed
+
+
+def test_writes_are_changes_in_their_order(anonymous, alice, changed):
+    post = alice.create_post("On engines")
+    comment = alice.add_comment(post, "And cloth?")
+    image = alice.add_image(post)
+    alice.patch(f"/posts/{post['id']}", json={"title": "On looms"})
+    alice.patch(f"/comments/{comment['id']}", json={"content": "And wool?"})
+    alice.patch(f"/images/{image['id']}", json={"alt": "A loom"})
+    alice.delete(f"/comments/{comment['id']}")
+    alice.delete(f"/images/{image['id']}")
+    alice.delete(f"/posts/{post['id']}")
+    assert changed() == [
+        ("post", post["id"], "created"),
+        ("comment", comment["id"], "created"),
+        ("image", image["id"], "created"),
+        ("post", post["id"], "edited"),
+        ("comment", comment["id"], "edited"),
+        ("image", image["id"], "edited"),
+        ("comment", comment["id"], "deleted"),
+        ("image", image["id"], "deleted"),
+        ("post", post["id"], "deleted"),
+    ]
+    assert changed() == []
+
+
+def test_a_change_names_its_post_and_its_time(anonymous, alice):
+    cursor, before = cursor_of_now(anonymous), now()
+    post = alice.create_post("On engines")
+    comment = alice.add_comment(post, "And cloth?")
+    [of_post, of_comment], _ = follow(anonymous, cursor)
+    assert of_post.keys() == of_comment.keys() == {"kind", "id", "post_id", "change", "at"}
+    assert of_post["id"] == of_post["post_id"] == of_comment["post_id"] == post["id"]
+    assert of_comment["id"] == comment["id"]
+    assert before.isoformat()[:10] <= of_post["at"] <= of_comment["at"]
+
+
+def test_an_edit_that_changes_nothing_is_no_change(alice, changed):
+    post = alice.create_post("On engines")
+    image = alice.add_image(post, alt="A loom")
+    changed()
+    assert alice.patch(f"/posts/{post['id']}", json={"title": "On engines"}).status_code == 200
+    assert alice.patch(f"/images/{image['id']}", json={"alt": "A loom"}).status_code == 200
+    assert changed() == []
+
+
+def test_a_write_that_fails_is_no_change(alice, bob, changed):
+    post = alice.create_post("On engines")
+    changed()
+    assert bob.patch(f"/posts/{post['id']}", json={"title": "x"}).status_code == 403
+    assert bob.post("/posts", json={"title": ""}).status_code == 422
+    assert changed() == []
+
+
+def test_a_placeholder_is_edited_and_deleted_with_its_last_reply(alice, changed):
+    post = alice.create_post("On engines")
+    comment = alice.add_comment(post, "And cloth?")
+    reply = alice.add_comment(post, "Cloth too.", parent_id=comment["id"])
+    changed()
+    alice.delete(f"/comments/{comment['id']}")
+    assert changed() == [("comment", comment["id"], "edited")]
+    alice.delete(f"/comments/{reply['id']}")
+    assert sorted(changed()) == sorted(
+        [("comment", reply["id"], "deleted"), ("comment", comment["id"], "deleted")]
+    )
+
+
+def test_a_deleted_post_takes_its_parts_along(alice, bob, changed):
+    post, other = alice.create_post("On engines"), alice.create_post("On looms")
+    comment, image = bob.add_comment(post, "And cloth?"), alice.add_image(post)
+    bob.add_comment(other, "And wool?")
+    changed()
+    alice.delete(f"/posts/{post['id']}")
+    assert sorted(changed()) == [
+        ("comment", comment["id"], "deleted"),
+        ("image", image["id"], "deleted"),
+        ("post", post["id"], "deleted"),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_deleting_an_account_with_its_content(alice, bob, changed, monkeypatch, size):
+    monkeypatch.setattr(comment_store, "COMMENTS_PER_STEP", size)
+    monkeypatch.setattr(post_store, "POSTS_PER_STEP", size)
+    own, other = alice.create_post("On engines"), bob.create_post("On looms")
+    below, image = bob.add_comment(own, "x"), alice.add_image(own)
+    answered, last = alice.add_comment(other, "y"), alice.add_comment(other, "z")
+    bob.add_comment(other, "w", parent_id=answered["id"])
+    changed()
+    assert alice.delete("/users/me?content=delete").status_code == 204
+    assert sorted(changed()) == sorted(
+        [
+            ("comment", answered["id"], "edited"),
+            ("comment", last["id"], "deleted"),
+            ("comment", below["id"], "deleted"),
+            ("image", image["id"], "deleted"),
+            ("post", own["id"], "deleted"),
+        ]
+    )
+
+
+@pytest.mark.parametrize("steps", [True, False])
+def test_deleting_an_account_edits_the_content_that_is_kept(
+    alice, bob, changed, monkeypatch, steps
+):
+    """Also what is written between the steps and the end, when there are no steps."""
+    if not steps:
+        monkeypatch.setattr("posting.accounts.views.users.clear_account", lambda *_, **__: None)
+    post = alice.create_post("On engines")
+    comment = alice.add_comment(bob.create_post("On looms"), "y")
+    changed()
+    assert alice.delete("/users/me?content=keep").status_code == 204
+    assert sorted(changed()) == [
+        ("comment", comment["id"], "edited"),
+        ("post", post["id"], "edited"),
+    ]
+    assert bob.get(f"/posts/{post['id']}").json["author"] is None
+
+
+def count_statements(engine):
+    statements = []
+    sa.event.listen(
+        engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2])
+    )
+    return statements
+
+
+def test_the_deletion_of_a_post_is_recorded_by_one_statement(app, alice, changed):
+    post = alice.create_post("On engines")
+    for number in range(5):
+        alice.add_comment(post, str(number))
+    changed()
+    with app.app_context():
+        statements = count_statements(db.engine)
+    alice.delete(f"/posts/{post['id']}")
+    assert sum("INSERT INTO changes" in statement for statement in statements) == 1
+    assert len(changed()) == 6
+
+
+def test_pages_of_changes_follow_each_other(anonymous, alice):
+    cursor = cursor_of_now(anonymous)
+    ids = [alice.create_post(str(number))["id"] for number in range(7)]
+    found = []
+    for expected in (3, 3, 1, 0):
+        changes, cursor = follow(anonymous, cursor, limit=3)
+        assert len(changes) == expected
+        found += [change["id"] for change in changes]
+    assert found == ids
+
+
+def test_a_response_stays_the_same_while_nothing_changes(anonymous, alice):
+    cursor = cursor_of_now(anonymous)
+    assert follow(anonymous, cursor) == ([], cursor)
+    tag = anonymous.get(f"/changes?after={cursor}").headers["ETag"]
+    response = anonymous.get(f"/changes?after={cursor}", headers={"If-None-Match": tag})
+    assert response.status_code == 304
+    alice.create_post("On engines")
+    wait_for_others(anonymous)
+    response = anonymous.get(f"/changes?after={cursor}", headers={"If-None-Match": tag})
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "",
+        "0123456789abcdef.0.1",
+        "0123456789abcdef.0.1.20780.1",
+        "0123456789abcdef.0.-1.20780",
+        "0123456789abcdef.0.9999999999999999999.20780",
+        "0123456789abcdef.0.1.0",
+        "0123456789abcdef.0.\N{ARABIC-INDIC DIGIT ONE}.20780",
+        "a" * 513,
+    ],
+)
+def test_other_texts_are_no_cursors(anonymous, cursor):
+    response = anonymous.get("/changes", query_string={"after": cursor})
+    assert_problem(response, 422)
+    assert response.json["errors"][0]["parameter"] == "after"
+
+
+def changed_cursor(cursor, **parts):
+    names = ("epoch", "transaction", "seq", "day")
+    return ".".join((dict(zip(names, cursor.split("."), strict=True)) | parts).values())
+
+
+def assert_expired(client, cursor):
+    response = client.get("/changes", query_string={"after": cursor})
+    assert_problem(response, 410)
+    assert response.json["code"] == "cursor_expired"
+
+
+def test_a_cursor_expires_after_thirty_days(anonymous):
+    cursor = cursor_of_now(anonymous)
+    day = int(cursor.split(".")[3])
+    follow(anonymous, changed_cursor(cursor, day=str(day - 30)))
+    assert_expired(anonymous, changed_cursor(cursor, day=str(day - 31)))
+
+
+def test_a_cursor_after_the_end_has_expired(anonymous, alice):
+    """As after a copy of an old database file was put in place by hand."""
+    alice.create_post("On engines")
+    cursor = cursor_of_now(anonymous)
+    for part in ("seq", "transaction") if POSTGRES else ("seq",):
+        number = int(cursor.split(".")[1 if part == "transaction" else 2])
+        assert_expired(anonymous, changed_cursor(cursor, **{part: str(number + 10**6)}))
+
+
+def test_a_cursor_expires_with_its_epoch(app, anonymous):
+    cursor = cursor_of_now(anonymous)
+    with app.app_context(), db.engine.begin() as connection:
+        renew_epoch(connection)
+    assert_expired(anonymous, cursor)
+    follow(anonymous, cursor_of_now(anonymous))
+
+
+@pytest.mark.skipif(not POSTGRES, reason="Postgres only")
+def test_pg_restore_begins_an_epoch(app, anonymous):
+    """It drops the tables and creates them again, with the same rows."""
+    with app.app_context():
+        epoch = current_epoch()
+        with db.engine.begin() as connection:
+            for statement in (
+                "ALTER TABLE epochs RENAME TO former",
+                "CREATE TABLE epochs (LIKE former)",
+                "INSERT INTO epochs SELECT * FROM former",
+            ):
+                connection.exec_driver_sql(statement)
+        assert current_epoch() != epoch
+        with db.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE epochs")
+            connection.exec_driver_sql("ALTER TABLE former RENAME TO epochs")
+        assert current_epoch() == epoch
+
+
+@pytest.mark.skipif(not POSTGRES, reason="Postgres only")
+def test_an_ordinary_role_can_read_the_epoch(app):
+    with app.app_context(), db.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE ROLE reader_of_epochs NOSUPERUSER")
+        connection.exec_driver_sql("GRANT SELECT ON epochs TO reader_of_epochs")
+        connection.exec_driver_sql("SET LOCAL ROLE reader_of_epochs")
+        with patch(
+            "posting.db.epoch.fetch_all", lambda statement: [connection.execute(statement).one()]
+        ):
+            assert len(current_epoch()) == 16
+        connection.rollback()
+
+
+@pytest.mark.skipif(not POSTGRES, reason="Postgres only")
+def test_what_is_committed_late_is_not_skipped(app, anonymous, alice, changed):
+    """A transaction that began first has the lower number, and ends last."""
+    with app.app_context(), db.engine.connect() as late:
+        first = {"kind": "post", "id": "a" * 21, "post_id": "a" * 21, "change": "created"}
+        late.execute(store._insert("postgresql"), {**first, "at": now()})
+        post = alice.create_post("On engines")
+        assert changed(wait=False) == []
+        late.commit()
+    assert changed() == [("post", "a" * 21, "created"), ("post", post["id"], "created")]
+
+
+def age(app, days):
+    with app.app_context(), db.engine.begin() as connection:
+        connection.execute(sa.update(Change).values(at=now() - timedelta(days=days)))
+
+
+def ages(app):
+    with app.app_context():
+        return [row.at for row in fetch_all(sa.select(Change.at).order_by(Change.seq))]
+
+
+def test_old_changes_are_purged_where_changes_are_added(app, alice, monkeypatch):
+    monkeypatch.setattr(store, "PURGE_EVERY", 1)
+    for number in range(3):
+        alice.create_post(str(number))
+    age(app, LIFETIME.days - 1)
+    alice.create_post("still there")
+    assert len(ages(app)) == 4
+    age(app, LIFETIME.days + 1)
+    alice.create_post("alone")
+    assert len(ages(app)) == 1
+
+
+def test_the_last_change_is_kept_so_that_numbers_are_not_given_again(app, alice, changed):
+    post = alice.create_post("On engines")
+    changed()
+    age(app, LIFETIME.days + 1)
+    with app.app_context():
+        store.record("post", post["id"], post["id"], "edited")
+        store.purge()
+        rollback()
+    alice.delete(f"/posts/{post['id']}")  # which purges
+    assert changed() == [("post", post["id"], "deleted")]
+    assert len(ages(app)) == 1
+
+
+def test_a_purge_is_bounded(app, alice):
+    for number in range(3):
+        alice.create_post(str(number))
+    with app.app_context(), db.engine.begin() as connection:
+        values = {"kind": "post", "id": "a" * 21, "post_id": "a" * 21, "change": "created"}
+        old = now() - LIFETIME - timedelta(days=1)
+        connection.execute(sa.update(Change).values(at=old))
+        connection.execute(sa.insert(Change), [values | {"at": old}] * store.MAX_PURGED)
+    post = alice.create_post("the last")
+    alice.delete(f"/posts/{post['id']}")
+    assert len(ages(app)) == 3 + 2
+
+
+def test_a_page_that_is_full_keeps_the_age_of_its_changes(app, anonymous, alice):
+    """Or else the next ones could be purged while the cursor is young."""
+    cursor = cursor_of_now(anonymous)
+    for number in range(3):
+        alice.create_post(str(number))
+    age(app, 20)
+    day = int(cursor.split(".")[3])
+    _, next_cursor = follow(anonymous, cursor, limit=2)
+    assert int(next_cursor.split(".")[3]) == day - 20
+    changes, last_cursor = follow(anonymous, next_cursor, limit=2)
+    assert len(changes) == 1
+    assert int(last_cursor.split(".")[3]) == day

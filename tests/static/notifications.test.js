@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { groupByPost, pathOf, sentenceOf } from "../../posting/static/notifications.js";
+
+const GRACE = { username: "grace", display_name: "Grace Hopper" };
+const POST = { id: "p1", title: "On engines" };
+const COMMENT = { id: "c1", excerpt: "And cloth?" };
+
+/** @returns {import("../../posting/static/notifications.js").Notification} */
+const notification = (values) => ({
+  id: "n1",
+  kind: "comment",
+  created_at: "2026-11-21T09:30:00.125Z",
+  read: false,
+  actor: GRACE,
+  post: POST,
+  comment: COMMENT,
+  reason: null,
+  excerpt: null,
+  ...values,
+});
+
+for (const [values, expected] of [
+  [{ kind: "comment" }, "Grace Hopper commented"],
+  [{ kind: "reply" }, "Grace Hopper replied to you"],
+  [{ kind: "mention" }, "Grace Hopper mentioned you"],
+  [{ kind: "mention", comment: null }, "Grace Hopper mentioned you in the post"],
+  [{ kind: "application", post: null, comment: null }, "Grace Hopper asks for an account"],
+  [{ kind: "reply", actor: null }, "A former member replied to you"],
+  [{ actor: { username: "grace", display_name: null } }, "grace commented"],
+]) {
+  test(`it says: ${expected}`, () => {
+    assert.equal(sentenceOf(notification(values)).join(" "), expected);
+  });
+}
+
+for (const kind of ["removal", "toString", "__proto__", ""]) {
+  test(`an unknown kind has a general sentence: "${kind}"`, () => {
+    assert.deepEqual(sentenceOf(notification({ kind })), ["", "There is news about this post"]);
+    const other = notification({ kind, actor: null, post: null, comment: null });
+    assert.deepEqual(sentenceOf(other), ["", "There is news for you"]);
+  });
+}
+
+test("it leads to the comment, or to the post, or nowhere", () => {
+  assert.equal(pathOf(notification({})), "/p/p1?comment=c1#c-c1");
+  assert.equal(pathOf(notification({ comment: null })), "/p/p1");
+  assert.equal(pathOf(notification({ post: null, comment: null })), null);
+});
+
+test("those about one post are together, and the newest group comes first", () => {
+  const about = (id, post) => notification({ id, post: post && { id: post, title: post } });
+  const list = [about("5", "b"), about("4", "a"), about("3"), about("2", "b"), about("1")];
+  const ids = groupByPost(list).map((group) => group.map(({ id }) => id).join(" "));
+  assert.deepEqual(ids, ["5 2", "4", "3", "1"]);
+});

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { count, explainError, explainProblem } from "../../posting/static/words.js";
+
+test("an error has words for its field, or for its code alone", () => {
+  assert.equal(explainError({ code: "required" }, "title"), "Give your post a title.");
+  assert.equal(explainError({ code: "required" }, "bio"), "Write something here.");
+});
+
+test("an unknown code has the words of the service", () => {
+  assert.equal(explainError({ code: "new", detail: "This is new." }, "title"), "This is new.");
+  assert.equal(explainProblem({ code: "new", detail: "This is new." }, "write"), "This is new.");
+});
+
+test("without any words, something went wrong", () => {
+  assert.equal(explainError({ code: "new" }), "Something went wrong. Try again.");
+  assert.equal(explainProblem({}, "write"), "Something went wrong. Try again.");
+});
+
+test("a problem has words for its task, or for its code alone", () => {
+  const problem = { code: "content_too_large" };
+  assert.match(explainProblem(problem, "image"), /^This image is too large\./);
+  assert.match(explainProblem(problem, "write"), /^This is too long to be sent\./);
+});
+
+test("what exceeds a limit is counted", () => {
+  assert.equal(
+    explainError({ code: "too_long", excess: 1 }, "bio"),
+    "This is 1 character too long.",
+  );
+  assert.equal(explainError({ code: "too_short", least: 8 }), "Use at least 8 characters.");
+});
+
+test("a number has its limits named", () => {
+  const error = { code: "out_of_range", range: ["1", "100"] };
+  assert.equal(explainError(error, "uses"), "Type a number from 1 to 100.");
+});
+
+test("things are counted", () => {
+  assert.equal(count(1, "character"), "1 character");
+  assert.equal(count(1200, "character"), "1,200 characters");
+  assert.equal(count(2, "reply", "replies"), "2 replies");
+});
