@@ -10,7 +10,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import finding, footprint, report, rows, signing_in, writing
+from bench import finding, footprint, report, rows, signing_in, telling, writing
 from bench.harness import POSTS, Bench
 
 RESULTS = Path(__file__).parent / "results.md"
@@ -23,6 +23,7 @@ MEASUREMENTS = (
     writing.on_sqlite,
     writing.slowest,
     writing.on_postgres,
+    telling.telling,
     signing_in.signing_in,
     rows.scaling,
     finding.finding,

@@ -1,6 +1,7 @@
 """The application factory."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from flask import Flask, Response
 
 from posting import cli, config, logs, search
 from posting.accounts import current_user, deletion, facts, invited, names
+from posting.accounts.queries import count_applications
 from posting.accounts.views.applications import applications
 from posting.accounts.views.auth import auth
 from posting.accounts.views.recovery import recovery
@@ -25,6 +27,11 @@ from posting.images.views import images, list_images_of_posts
 from posting.invitations.queries import find_inviter_of, list_invited_by
 from posting.invitations.store import record_use, take_use
 from posting.invitations.views import invitations
+from posting.moderation.listeners import LISTENERS as MODERATION_LISTENERS
+from posting.moderation.queries import count_open_reports, count_reports_on
+from posting.moderation.views.acts import moderation
+from posting.moderation.views.records import records
+from posting.moderation.views.reports import reports
 from posting.notifications import deletion as notification_deletion
 from posting.notifications.listeners import LISTENERS as NOTIFICATION_LISTENERS
 from posting.notifications.views import notifications
@@ -36,8 +43,9 @@ from posting.posts import views as post_views
 from posting.posts.queries import count_posts_by
 from posting.posts.views import posts
 from posting.site.views import site
-from posting.web import access_log, csrf, errors, etags, headers
+from posting.web import access_log, csrf, errors, etags, gauges, headers
 from posting.web.endpoint import IdConverter
+from posting.web.gauges import Gauge
 from posting.web.middleware import body_drain, cors, proxy, response_cache
 from posting.web.system import root, system
 
@@ -53,6 +61,9 @@ BLUEPRINTS = (
     invitations,
     notifications,
     changes,
+    reports,
+    moderation,
+    records,
     site,
     system,
 )
@@ -143,9 +154,19 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
             "images": count_images_by,
             "invited_by": find_inviter_of,
             "invited": list_invited_by,
+            "open_reports": partial(count_reports_on, are_open=True),
+            "closed_reports": partial(count_reports_on, are_open=False),
         },
     )
-    events.init_app(app, (*NOTIFICATION_LISTENERS, *CHANGE_LISTENERS))
+    gauges.init_app(
+        app,
+        {
+            "posting_open_reports": Gauge("Reports that are open", count_open_reports),
+            "posting_pending_applications": Gauge("Accounts to approve", count_applications),
+        },
+    )
+    listeners = (*NOTIFICATION_LISTENERS, *CHANGE_LISTENERS, *MODERATION_LISTENERS)
+    events.init_app(app, listeners)
     # In the order of their locks.
     deletion.init_app(
         app, [comment_store.CONTENT, post_store.CONTENT, notification_deletion.CONTENT]

@@ -30,6 +30,7 @@ from flask.helpers import get_load_dotenv
 VERSION = "0.1.0"
 SIGNUP = ("open", "approval", "invitation", "closed")  # who may create an account
 INVITATIONS = ("moderators", "members")  # who may invite others
+MODERATION_LOG = ("moderators", "public")
 READING = ("everyone", "members")  # who may read
 ABOUT = "about.md"  # the operator's files in the instance folder
 CUSTOM_CSS = "custom.css"
@@ -230,12 +231,14 @@ SETTINGS = (
     Setting("PASSWORD_HASH", parse_scrypt_parameters, "scrypt:32768:8:3"),
     Setting("SIGNUP", choice(*SIGNUP), "open"),
     Setting("INVITATIONS", choice(*INVITATIONS), "moderators"),
+    Setting("MODERATION_LOG", choice(*MODERATION_LOG), "moderators"),
     Setting("RATE_LIMITS", parse_switch, default=True),
     Setting("LIMIT_SIGNIN", parse_rate, Rate(20, "hour")),
     Setting("LIMIT_SIGNUP", parse_rate, Rate(60, "hour")),
     Setting("LIMIT_POSTS", parse_rate, Rate(300, "hour")),
     Setting("LIMIT_COMMENTS", parse_rate, Rate(600, "hour")),
     Setting("LIMIT_IMAGES", parse_rate, Rate(300, "hour")),
+    Setting("LIMIT_REPORTS", parse_rate, Rate(30, "hour")),
     # 100,000 characters of content may be written as \uD83D\uDE00 each.
     Setting("MAX_JSON_BYTES", integer(1024, 2**30), 5 * 2**18),
     Setting("MAX_IMAGE_BYTES", integer(1024, 2**28), 5 * 2**20),

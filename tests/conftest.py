@@ -390,6 +390,13 @@ def invite(app: Flask, creator_id: str) -> str:
     return id
 
 
+def report(client: Client, comment: dict[str, Any]) -> str:
+    """Report a comment, and return the id of the report."""
+    response = client.post(f"/comments/{comment['id']}/reports", json={"reason": "Why?"})
+    id: str = response.json["id"]
+    return id
+
+
 @pytest.fixture
 def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
     """Return a function that returns the id of an object of Alice, or of an application.
@@ -405,6 +412,7 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "token": lambda: alice.post("/tokens", json=TOKEN).json["id"],
         "feed": lambda: alice.post("/tokens", json=TOKEN | {"scope": "feed"}).json["token"],
         "application": lambda: apply(alice.application),
+        "report": lambda: report(alice, alice.add_comment(post, "A comment")),
         "invitation": lambda: invite(alice.application, alice.user["id"]),
     }
     return lambda kind: ids[kind]()

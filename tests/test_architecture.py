@@ -23,6 +23,7 @@ LAYERS = (
     {"comments", "images"},
     {"invitations"},
     {"notifications", "changes"},
+    {"moderation"},
     {"site"},
     {"pages"},
     {"ops"},
@@ -36,7 +37,7 @@ BACKWARD_IMPORTS = {("posting.cli", "posting.commands")}
 KITS = ("markdown", "db", "web", "search")
 FEATURE_WORDS = {
     *("post", "posts", "comment", "comments", "image", "images", "user", "users"),
-    *("invitation", "invitations", "notification", "notifications"),
+    *("invitation", "invitations", "notification", "notifications", "report", "reports"),
 }
 # The identifiers in the kits that name a feature nevertheless, with the reason.
 EXCEPTIONS = {

@@ -10,7 +10,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from posting import create_app
 from posting.web.fields import EXAMPLE_ID, EXAMPLE_TOKEN
-from tests.conftest import MANY, TOKEN, apply, invite
+from tests.conftest import MANY, TOKEN, apply, invite, report
 from tests.helpers.assertions import strict
 
 PLACEHOLDER = "session=of-a-new-session"
@@ -70,7 +70,7 @@ class Service:
         post = client.create_post("On engines")
         comment, image = client.add_comment(post, "Indeed."), client.add_image(post)
         objects = {"posts": post, "p": post, "comments": comment, "images": image}
-        return objects[resource]["id"]
+        return report(client, comment) if resource == "reports" else objects[resource]["id"]
 
 
 service = Service()
@@ -116,6 +116,6 @@ def may_be_422(case):
             (case.query, {"after", "before", "cursor", "expand", "q", "sort"}),
             (case.headers, {"Idempotency-Key"}),
             (case.body, {"password", "parent_id", "file", "expires_at", "invitation"}),
-            (case.body, {"current_password", "up_to"}),
+            (case.body, {"current_password", "up_to", "until"}),
         )
     )

@@ -5,7 +5,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from posting.accounts.current_user import current_user
+from posting.accounts.events import Removal
 from posting.accounts.models import Act
+from posting.db.events import announce
 from posting.db.transactions import after_commit, execute
 from posting.web import audit
 
@@ -14,7 +16,7 @@ OPERATOR = "operator"
 _INSERT = sa.insert(Act)
 
 
-def record(action: str, kind: str, id: str, user_id: str | None) -> None:
+def record(action: str, kind: str, id: str, user_id: str | None, reason: str | None = None) -> None:
     """Record what the current user does as a moderator to a row of a user."""
     _record(
         moderator=current_user.username,
@@ -23,18 +25,23 @@ def record(action: str, kind: str, id: str, user_id: str | None) -> None:
         target_kind=kind,
         target_id=id,
         user_id=user_id,
+        reason=reason,
     )
 
 
-def record_deletion(kind: str, id: str, author_id: str | None) -> None:
-    """Record that the current user deletes a row, unless it is their own."""
-    if author_id != current_user.id:
-        record("deleted", kind, id, author_id)
+def record_removal(removal: Removal) -> None:
+    """Record and announce that the current user deletes a row, unless it is their own."""
+    if removal.author_id != current_user.id:
+        record("deleted", removal.kind, removal.id, removal.author_id, removal.reason)
+        announce(removal)
 
 
-def record_by_operator(action: str, kind: str, id: str, user_id: str) -> None:
+def record_by_operator(
+    action: str, kind: str, id: str, user_id: str, reason: str | None = None
+) -> None:
     """Record what somebody with a shell on the machine does to a row of a user."""
-    _record(moderator=OPERATOR, action=action, target_kind=kind, target_id=id, user_id=user_id)
+    target = {"target_kind": kind, "target_id": id, "user_id": user_id}
+    _record(moderator=OPERATOR, action=action, reason=reason, **target)
 
 
 def _record(**values: Any) -> None:

@@ -6,24 +6,25 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import click
-import sqlalchemy as sa
 from flask.cli import AppGroup
 from marshmallow import ValidationError
 
-from posting.accounts import acts, passwords, tokens
+from posting.accounts import acts, passwords, store, tokens
 from posting.accounts.deletion import clear_account, count_content, delete_account
+from posting.accounts.events import ModeratorDemoted
 from posting.accounts.facts import describe_account
 from posting.accounts.models import ACTIVE, MODERATOR, PENDING, STATES, SUSPENDED, User
 from posting.accounts.queries import find_account, list_accounts, list_acts, lock_account
 from posting.accounts.recovery import create_link
-from posting.accounts.schemas import ROLES, Profile
+from posting.accounts.schemas import ROLES, Profile, RemovalQuery
 from posting.accounts.store import approve_account
 from posting.accounts.usernames import UsernameTaken, create_account
 from posting.cli import escape, examples, json_option, print_link
 from posting.db.editing import edit
+from posting.db.events import announce
 from posting.db.migrations import require_current
-from posting.db.transactions import Row, commit, execute
-from posting.db.types import now, to_rfc3339
+from posting.db.transactions import Row, commit
+from posting.db.types import to_rfc3339
 from posting.progress import progress
 
 DATE = click.DateTime(["%Y-%m-%d"])
@@ -124,7 +125,7 @@ def print_accounts(
 def show(name: str, as_json: bool) -> None:
     """Show the account of NAME: dates, state, how much it has written, and who invited whom."""
     require_current()
-    account = _require(describe_account(name), name)
+    account = _require(describe_account(_require(find_account(name), name).id), name)
     if as_json:
         click.echo(json.dumps(account))
         return
@@ -133,7 +134,7 @@ def show(name: str, as_json: bool) -> None:
         if value is None or value == []:
             continue
         text = ", ".join(value) if isinstance(value, list) else str(value)
-        click.echo(f"{fact.removesuffix('_at').replace('_', ' ') + ':':17}{escape(text)}")
+        click.echo(f"{fact.removesuffix('_at').replace('_', ' ') + ':':19}{escape(text)}")
 
 
 @examples("flask users reset-link ada")
@@ -195,18 +196,20 @@ def demote(name: str) -> None:
     _set_role(name, "member")
 
 
-@examples("flask users suspend ada")
+@examples("flask users suspend ada", "flask users suspend ada --reason 'Advertising, again.'")
 @users.command("suspend")
 @click.argument("name")
-def suspend(name: str) -> None:
+@click.option("--reason", help="What NAME is told at the next sign-in, in up to 500 characters.")
+def suspend(name: str, reason: str | None) -> None:
     """End all sessions and tokens of NAME, and prevent new sign-ins."""
+    if reason is not None:
+        _require_valid_reason(reason)
     user = _lock_approved_user(name)
     if user.state == SUSPENDED and user.suspended_until is None:
         click.echo(f"{user.username} is suspended already.")
         return
-    _set_suspended_at(user, now())
-    tokens.revoke_access(user.id)
-    _record("suspended", user.id)
+    store.suspend(user.id, reason=reason, until=None)
+    _record("suspended", user.id, reason)
     commit()
     click.echo(f"{user.username} is suspended and signed out everywhere.")
 
@@ -220,7 +223,7 @@ def restore(name: str) -> None:
     if user.state != SUSPENDED:
         click.echo(f"{user.username} is not suspended.")
         return
-    _set_suspended_at(user, None)
+    store.restore(user.id)
     _record("restored", user.id)
     commit()
     click.echo(f"{user.username} may sign in again.")
@@ -283,6 +286,14 @@ def delete(name: str, content: str, yes: bool) -> None:
     click.echo(f"{user.username} is deleted.")
 
 
+def _require_valid_reason(reason: str) -> None:
+    try:
+        RemovalQuery().load({"reason": reason})
+    except ValidationError as error:
+        details = " ".join(error.normalized_messages()["reason"])
+        raise click.ClickException(f"The reason is not accepted. {details}") from None
+
+
 def _read_password() -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
@@ -316,25 +327,21 @@ def _require(account: Found | None, name: str) -> Found:
     return account
 
 
-def _set_suspended_at(user: Row, time: datetime | None) -> None:
-    """Suspend an account until it is restored, or restore it."""
-    suspension = {"suspended_at": time, "suspended_until": None}
-    execute(sa.update(User).where(User.id == user.id).values(suspension))
-
-
 def _set_role(name: str, role: str) -> None:
     user = _lock_approved_user(name)
     if not edit(User, user, {"role": role}):
         click.echo(f"{user.username} is a {role} already.")
         return
+    if role != MODERATOR:
+        announce(ModeratorDemoted(user.id))
     _record("promoted" if role == MODERATOR else "demoted", user.id)
     commit()
     click.echo(f"{user.username} is a {role} now.")
 
 
-def _record(action: str, user_id: str) -> None:
+def _record(action: str, user_id: str, reason: str | None = None) -> None:
     """Record an act of the operator on an account."""
-    acts.record_by_operator(action, "user", user_id, user_id)
+    acts.record_by_operator(action, "user", user_id, user_id, reason)
 
 
 @examples("flask moderation log")
@@ -357,4 +364,5 @@ def print_moderation_log(limit: int) -> None:
         user = act.user_name or act.user_id
         target = acts.describe_target(act.target_kind, act.target_id, user)
         moderator = act.moderator_name or former
-        click.echo(f"{to_rfc3339(act.created_at)} {moderator} {act.action} {target}")
+        reason = f": {escape(act.reason)}" if act.reason else ""
+        click.echo(f"{to_rfc3339(act.created_at)} {moderator} {act.action} {target}{reason}")

@@ -26,13 +26,14 @@ class Step(NamedTuple):
 class Content:
     """The functions that clear the content of one feature when its author's account is deleted.
 
-    `count` takes the user's id. `clear_step` takes the id and whether content is deleted or kept
+    `count` takes the user's id. It is None for what nobody has written, such as notifications.
+    `clear_step` takes the id and whether content is deleted or kept
     without an author. It clears some of the content within a transaction. `clear_rest` takes the
     same values. It locks what the deletion of the account would change, and deletes the content
     that was written meanwhile if content is deleted.
     """
 
-    count: Callable[[str], int]
+    count: Callable[[str], int] | None
     clear_step: Callable[[str, bool], Step]
     clear_rest: Callable[[str, bool], None]
 
@@ -44,7 +45,7 @@ def init_app(app: Flask, contents: Sequence[Content]) -> None:
 
 def count_content(user_id: str) -> int:
     """Return how many rows `clear_account` has to clear."""
-    return sum(content.count(user_id) for content in _contents())
+    return sum(content.count(user_id) for content in _contents() if content.count)
 
 
 def clear_account(
@@ -65,6 +66,15 @@ def clear_account(
                 advance(cleared)
             if has_more:
                 sleep(PAUSE)
+
+
+def delete_a_step(user_id: str) -> int:
+    """Delete some of what a user has written, and return how many rows they were.
+
+    This is for a transaction of its own. Notifications stay.
+    """
+    steps = (content.clear_step(user_id, True) for content in _contents() if content.count)
+    return next((step.cleared for step in steps if step.cleared), 0)
 
 
 def delete_account(user_id: str, *, with_content: bool) -> None:

@@ -1,4 +1,7 @@
-"""Facts about an account for operators, with those of other features, which the app passes in."""
+"""Facts about an account for moderators and operators.
+
+The app passes in those of other features.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,12 +23,12 @@ def init_app(app: Flask, others: Facts) -> None:
     app.extensions[EXTENSION] = others
 
 
-def describe_account(username: str) -> Item | None:
-    """Return all facts about the account with this name, if there is one."""
-    details = find_details(username)
+def describe_account(user_id: str) -> Item | None:
+    """Return all facts about the account with this id, if there is one."""
+    details = find_details(user_id)
     if details is None:
         return None
-    user_id, others = details["id"], current_app.extensions[EXTENSION]
+    others = current_app.extensions[EXTENSION]
     return {
         **details,
         "sessions": len(sessions.list_sessions(user_id, current_id=None)),

@@ -52,6 +52,7 @@ class User(EditedAt):
     created_at: Mapped[datetime] = mapped_column(default=now)
     suspended_at: Mapped[datetime | None] = mapped_column()
     suspended_until: Mapped[datetime | None] = mapped_column()
+    suspension_reason: Mapped[str | None] = mapped_column(String(500))
     pending_since: Mapped[datetime | None] = mapped_column()
     application: Mapped[str | None] = mapped_column(String(1000))
     last_seen_at: Mapped[datetime | None] = mapped_column()  # null before the first sign-in
@@ -78,6 +79,7 @@ class User(EditedAt):
         CheckConstraint("length(display_name) <= 64", name="display_name_length"),
         CheckConstraint("length(bio) <= 500", name="bio_length"),
         CheckConstraint("role IN ('member', 'moderator')", name="role"),
+        CheckConstraint("length(suspension_reason) <= 500", name="suspension_reason_length"),
         CheckConstraint("length(application) BETWEEN 1 AND 1000", name="application_length"),
     )
 
@@ -174,6 +176,10 @@ class Act(Base):
     target_id: Mapped[str] = mapped_column(Identifier)
     user_id: Mapped[str | None] = mapped_column(Identifier)  # the author, or the account itself
     reason: Mapped[str | None] = mapped_column(String(500))
-    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    created_at: Mapped[datetime] = mapped_column(default=now)
 
-    __table_args__ = (CheckConstraint("length(reason) <= 500", name="reason_length"),)
+    __table_args__ = (
+        Index(None, created_at, id),
+        Index(None, user_id, created_at, id),
+        CheckConstraint("length(reason) <= 500", name="reason_length"),
+    )

@@ -9,7 +9,7 @@ from sqlalchemy.orm import aliased
 
 from posting.accounts import schemas
 from posting.accounts.models import Act, User
-from posting.db.transactions import Row, execute, fetch_all, fetch_one, snapshot
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value, snapshot
 from posting.db.types import Rfc3339Text, UtcDateTime
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, columns, select, to_item, to_items
@@ -41,14 +41,14 @@ _USER, _USER_BY_NAME = (
 )
 # Of the account itself: also what no other user sees.
 _ACCOUNTS = _PROFILES.add_columns(
-    User.password_hash, User.state.label("state"), User.suspended_until
+    User.password_hash, User.state.label("state"), User.suspended_until, User.suspension_reason
 )
 _ACCOUNT, _ACCOUNT_BY_NAME = (_ACCOUNTS.where(condition) for condition in (_HAS_ID, _HAS_NAME))
 APPLICATIONS = sa.select(
     *columns(schemas.Application, User, without=["created_at"]),
     sa.type_coerce(User.pending_since, Rfc3339Text()).label("created_at"),
 ).where(User.is_applying)
-# What only operators see.
+# What only moderators and operators see.
 _STANDING = (
     User.role,
     User.state.label("state"),
@@ -61,9 +61,11 @@ _DETAILS = sa.select(
     User.username,
     User.display_name,
     *_STANDING,
+    sa.type_coerce(User.suspended_at, Rfc3339Text()).label("suspended_at"),
     sa.type_coerce(User.suspended_until, Rfc3339Text()).label("suspended_until"),
+    User.suspension_reason,
     User.application,
-).where(_HAS_NAME)
+).where(_HAS_ID)
 _LOWER_NAME = sa.func.lower(User.username)
 _LOCK_ACCOUNT = _ACCOUNT.with_for_update()
 _ACTIVE = sa.select(User.id).where(_HAS_ID, User.is_active)
@@ -96,6 +98,12 @@ def lock_active_account(id: str, *, exclusively: bool = False) -> bool:
     return bool(execute(_LOCK_ACTIVE[exclusively], id=id).all())
 
 
+def count_applications() -> int:
+    """Return how many accounts wait for approval."""
+    count: int = fetch_value(sa.select(sa.func.count()).where(User.is_applying))
+    return count
+
+
 def user_exists(id: str) -> bool:
     return fetch_one(sa.select(User.id).where(User.id == id, ~User.is_pending)) is not None
 
@@ -114,9 +122,9 @@ def find_user(username: str) -> Item | None:
     return to_item(row) if row else None
 
 
-def find_details(username: str) -> Item | None:
-    """Return what operators see of the account with this name, if there is one."""
-    row = fetch_one(_DETAILS, username=username.lower())
+def find_details(id: str) -> Item | None:
+    """Return what moderators and operators see of the account with this id, if there is one."""
+    row = fetch_one(_DETAILS, id=id)
     return to_item(row) if row else None
 
 

@@ -267,6 +267,19 @@ class Application(Output):
     created_at = Timestamp()
 
 
+MAX_REASON = 500
+
+
+class RemovalQuery(Input):
+    """The reason of a moderator who deletes what another member has written."""
+
+    reason = String(
+        validate=[Length(1, MAX_REASON), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described("This is advertising.", "The author is told, if you are a moderator."),
+    )
+
+
 class DeletionQuery(Input):
     """Options for the deletion of an account."""
 

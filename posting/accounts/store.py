@@ -1,17 +1,19 @@
 """Changes of accounts together with their entries in the index of names."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from posting.accounts import schemas
+from posting.accounts import schemas, tokens
 from posting.accounts.events import ApplicationDecided
 from posting.accounts.models import User
 from posting.accounts.names import INDEX
 from posting.db.editing import edit
 from posting.db.events import announce
 from posting.db.transactions import Row, execute
+from posting.db.types import now
 from posting.web.rows import Item, insert, to_item
 
 _INSERT = insert(schemas.User, User)
@@ -41,6 +43,24 @@ def approve_account(id: str) -> bool:
     if is_approved:
         announce(ApplicationDecided(id))
     return is_approved
+
+
+def suspend(user_id: str, *, reason: str | None, until: datetime | None) -> datetime:
+    """Suspend a locked account until a time, or until it is restored, and sign it out everywhere.
+
+    Return the time from which it is suspended.
+    """
+    time = now()
+    values = {"suspended_at": time, "suspended_until": until, "suspension_reason": reason}
+    execute(sa.update(User).where(User.id == user_id).values(values))
+    tokens.revoke_access(user_id)
+    return time
+
+
+def restore(user_id: str) -> None:
+    """End the suspension of a locked account."""
+    values = dict.fromkeys(("suspended_at", "suspended_until", "suspension_reason"))
+    execute(sa.update(User).where(User.id == user_id).values(values))
 
 
 def edit_user(user: Row, changes: Mapping[str, Any]) -> None:

@@ -11,11 +11,12 @@ from posting.comments.events import (
 )
 from posting.db.events import Listeners
 from posting.images.events import ImageAdded, ImageDeleted, ImageDescribed
-from posting.posts.events import PostCreated, PostEdited, PostsAnonymized, PostsDeleted
+from posting.posts.events import PostCreated, PostEdited, PostMarked, PostsAnonymized, PostsDeleted
 
 LISTENERS: Listeners = (
     (PostCreated, lambda event: record(POST, event.id, event.id, CREATED)),
     (PostEdited, lambda event: record(POST, event.id, event.id, EDITED)),
+    (PostMarked, lambda event: record(POST, event.id, event.id, EDITED)),
     (PostsAnonymized, lambda event: record_all(POST, {id: id for id in event.ids}, EDITED)),
     (PostsDeleted, lambda event: record_deletion_of_posts([*event.ids])),
     (CommentCreated, lambda event: record(COMMENT, event.id, event.post_id, CREATED)),

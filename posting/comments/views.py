@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+from werkzeug.exceptions import Forbidden
+
 from posting.accounts import acts
 from posting.accounts.current_user import (
     READERS,
@@ -11,12 +13,15 @@ from posting.accounts.current_user import (
     lock_current_user,
     user_id,
 )
+from posting.accounts.events import Removal
 from posting.accounts.permissions import NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
+from posting.accounts.schemas import RemovalQuery
 from posting.comments import queries, schemas, store, threads
 from posting.comments.queries import NoSuchComment, get_comment_for_update
 from posting.comments.search import INDEX
 from posting.db.transactions import commit
+from posting.markdown import excerpt
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, post_exists
 from posting.posts.texts import PreparedText, prepare_text
@@ -26,6 +31,7 @@ from posting.web.etags import etag_header, require_version
 from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
+from posting.web.problems import Coded
 from posting.web.urls import external_url
 
 LIMIT = Limit("comments", "LIMIT_COMMENTS", user_id)
@@ -39,6 +45,11 @@ class CommentEditForbidden(NotAuthor):
 
 class CommentDeletionForbidden(NotAuthor):
     description = "Only the author of a comment or a moderator may delete it."
+
+
+class PostLocked(Coded, Forbidden):
+    error_code = "post_locked"
+    description = "This post is locked: only moderators may comment on it."
 
 
 @comments.get(
@@ -135,12 +146,13 @@ def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
     status=201,
     returns=schemas.Comment(),
     headers=["ETag", "Location"],
-    errors=[NoSuchPost],
+    errors=[PostLocked, NoSuchPost],
 )
 def create_comment(id: str, body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
     """Comment on a post, or reply to a comment on it."""
     lock_current_user()
-    lock_post(id)
+    if lock_post(id).locked and not current_user.is_moderator:
+        raise PostLocked
     parent = threads.get_parent(body.get("parent_id"), id)
     comment = store.insert_comment(id, current_user.id, body, parent, prepared)
     comment["author"] = current_user.as_author()
@@ -188,11 +200,12 @@ def edit_comment(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
 @comments.delete(
     "/comments/<nanoid:id>",
     access=SIGNED_IN,
+    query=RemovalQuery(),
     if_match=True,
     status=204,
     errors=[CommentDeletionForbidden, NoSuchComment],
 )
-def delete_comment(id: str, if_match: str | None) -> Reply:
+def delete_comment(id: str, query: dict[str, str], if_match: str | None) -> Reply:
     """Delete your own comment, or any comment as a moderator.
 
     A comment with replies is kept for them, without author and content.
@@ -201,7 +214,9 @@ def delete_comment(id: str, if_match: str | None) -> Reply:
     if not may_delete(comment.author_id):
         raise CommentDeletionForbidden
     require_version(if_match, comment.version)
-    acts.record_deletion("comment", id, comment.author_id)
+    text = excerpt(comment.content[: queries.EXCERPT_LENGTH])
+    removal = Removal("comment", id, comment.author_id, text, query.get("reason"))
+    acts.record_removal(removal)
     store.delete_comments([id])
     commit()
     return None

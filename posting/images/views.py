@@ -9,7 +9,9 @@ from werkzeug.exceptions import ServiceUnavailable
 
 from posting.accounts import acts
 from posting.accounts.current_user import READERS, SIGNED_IN, lock_current_user, user_id
+from posting.accounts.events import Removal
 from posting.accounts.permissions import NotAuthor, is_author, may_delete
+from posting.accounts.schemas import RemovalQuery
 from posting.config import everyone_may_read
 from posting.db.editing import edit
 from posting.db.events import announce
@@ -18,6 +20,7 @@ from posting.images import codec, queries, schemas
 from posting.images.events import ImageAdded, ImageDeleted, ImageDescribed
 from posting.images.models import Image, ImageData, Thumbnail
 from posting.images.queries import NoSuchImage, NoSuchThumbnail, get_image_for_update
+from posting.markdown import shorten
 from posting.posts.locks import get_post_for_update
 from posting.posts.queries import NoSuchPost
 from posting.posts.schemas import IMAGES_PER_POST
@@ -190,17 +193,19 @@ def edit_image(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
 @images.delete(
     "/images/<nanoid:id>",
     access=SIGNED_IN,
+    query=RemovalQuery(),
     if_match=True,
     status=204,
     errors=[ImageDeletionForbidden, NoSuchImage],
 )
-def delete_image(id: str, if_match: str | None) -> Reply:
+def delete_image(id: str, query: dict[str, str], if_match: str | None) -> Reply:
     """Delete an image of your own post, or any image as a moderator."""
     image = get_image_for_update(id)
     if not may_delete(image.author_id):
         raise ImageDeletionForbidden
     _require_match(if_match, image)
-    acts.record_deletion("image", id, image.author_id)
+    alt, reason = image.alt and shorten(image.alt), query.get("reason")
+    acts.record_removal(Removal("image", id, image.author_id, alt, reason, post_id=image.post_id))
     execute(sa.delete(Image).where(Image.id == id))
     execute(queries.UPDATE_COUNT, post=image.post_id)
     announce(ImageDeleted(id, image.post_id))

@@ -2,12 +2,12 @@
 
 import sqlalchemy as sa
 
-from posting.accounts.events import AccountApplied, ApplicationDecided
+from posting.accounts.events import AccountApplied, ApplicationDecided, ModeratorDemoted
 from posting.comments.events import CommentCreated, CommentEdited, CommentsEmptied
 from posting.db.events import Listeners
 from posting.db.transactions import execute
 from posting.notifications import queries
-from posting.notifications.kinds import APPLICATION
+from posting.notifications.kinds import APPLICATION, kinds_for_moderators
 from posting.notifications.models import Notification
 from posting.notifications.store import notify
 from posting.posts.events import PostWritten
@@ -60,6 +60,12 @@ def _forget_application(event: ApplicationDecided) -> None:
     execute(sa.delete(Notification).where(about_it))
 
 
+def _forget_what_moderators_read(event: ModeratorDemoted) -> None:
+    is_own = Notification.user_id == event.id
+    of_moderators = Notification.kind.in_(kinds_for_moderators())
+    execute(sa.delete(Notification).where(is_own, of_moderators))
+
+
 LISTENERS: Listeners = (
     (PostWritten, _tell_of_post),
     (CommentCreated, _tell_of_comment),
@@ -67,4 +73,5 @@ LISTENERS: Listeners = (
     (CommentsEmptied, _forget_comments),
     (AccountApplied, _tell_moderators),
     (ApplicationDecided, _forget_application),
+    (ModeratorDemoted, _forget_what_moderators_read),
 )

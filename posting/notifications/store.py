@@ -24,7 +24,7 @@ NO_SUCH_NOTIFICATION = Message(
     "no_such_notification", "There is no such notification. Read the list again."
 )
 
-Recipients = sa.Select[str, str]  # the ids of users, and the kind of notification for each
+Recipients = sa.Select[*tuple[Any, ...]]  # the `id` of users, and the `kind` for each
 
 _KEY = (Notification.user_id, Notification.created_at, Notification.id)
 _place = sa.tuple_(Notification.created_at, Notification.id)
@@ -86,8 +86,9 @@ def notify(
 ) -> None:
     """Notify users within the transaction, by one statement for all.
 
-    `parameters` are those of `recipients`, which may also use the names of the columns. What the
-    notification is about must be locked.
+    `parameters` are those of `recipients`, which may also use the names of the columns. It may have
+    a column of its own, such as another excerpt for each user. What the notification is about must
+    be locked.
     """
     id = new_id()
     told = execute(
@@ -114,7 +115,7 @@ def _insert(recipients: Recipients) -> Any:
         "id": sa.bindparam("new_id", type_=Identifier),
         "created_at": sa.bindparam("time", type_=UtcDateTime()),
         **{
-            name: sa.bindparam(name, type_=Notification.__table__.c[name].type)
+            name: found.c.get(name, sa.bindparam(name, type_=Notification.__table__.c[name].type))
             for name in ("actor_id", "post_id", "comment_id", "reason", "excerpt")
         },
     }

@@ -22,8 +22,11 @@ from posting.db.types import new_id, now, truncate_to_milliseconds
 from posting.images.codec import MAX_THUMBNAIL_BYTES
 from posting.images.codec.child import make_thumbnail
 from posting.images.models import Image, ImageData, Thumbnail
+from posting.moderation.models import Report
 from posting.posts import store as post_store
+from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
+from posting.posts.queries import list_pinned_posts
 
 PASSWORD = "a demo of posting"  # noqa: S105 - public: `flask demo` prints it
 BATCH_ROWS = 1000
@@ -55,6 +58,7 @@ MIDDLES = (
 ).split("|")
 CLOSINGS = "What do you think?|Write to me or just come along.|All hands are welcome.".split("|")
 COMMENTS = "Count me in!|What does it cost?|Can we do it on a *Sunday*?|Me too.|Why not?".split("|")
+REASONS = "This is advertising.|Somebody has posted this already.|This is about me.".split("|")
 WIDTH, HEIGHT = 480, 320
 SKIES = ("skyblue", "lightsalmon", "lightgray")
 
@@ -129,6 +133,22 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             yield len(batch[Post])
             for rows in batch.values():
                 rows.clear()
+
+
+def add_reports(author_ids: list[str]) -> None:
+    """Pin the newest post of the users if none is pinned, and report three others."""
+    own = sa.select(Post).where(Post.author_id.in_(author_ids[:BATCH_ROWS]))
+    columns = own.with_only_columns(Post.id, Post.author_id, Post.title, Post.updated_at)
+    posts = fetch_all(columns.order_by(Post.created_at.desc()).limit(1 + len(REASONS)))
+    if posts and not list_pinned_posts():
+        post_store.pin_post(get_post_for_update(posts[0].id), is_pinned=True)
+    for post, reason in zip(posts[1:], REASONS, strict=False):
+        others = [id for id in author_ids if id != post.author_id] or author_ids
+        values = {"reporter_id": random.choice(others), "reason": reason}
+        target = {"target_kind": "post", "target_id": post.id, "post_id": post.id}
+        text = {"excerpt": post.title, "target_updated_at": post.updated_at}
+        execute(sa.insert(Report), **values, **target, **text, author_id=post.author_id)
+    commit()
 
 
 def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:

@@ -22,6 +22,13 @@ class PostEdited(PostWritten):
 
 
 @dataclass(frozen=True)
+class PostMarked:
+    """A moderator has locked, unlocked, pinned or unpinned a post. This is no edit."""
+
+    id: str
+
+
+@dataclass(frozen=True)
 class PostsAnonymized:
     """Posts have lost their author, whose account is being deleted."""
 

@@ -1,11 +1,12 @@
 """Row locks taken before a change (`SELECT … FOR UPDATE`).
 
 All code takes locks in one order, so that no two requests wait for each other: rate-limit windows,
-the current user's account, posts by id, idempotency keys, and last what `posting.db.purge` deletes.
-Only sign-in locks its windows after the account. Transactions that hold these windows wait for no
-other lock, so that is safe. Comments and images are changed only by the holder of their post's
-lock, who also deletes the notifications about them; other code skips notifications that are locked.
-On SQLite a writing transaction excludes all others, and `FOR UPDATE` does nothing.
+the current user's account, the epoch to pin a post, posts by id, reports, idempotency keys, and
+last what `posting.db.purge` deletes. Only sign-in locks its windows after the account. Transactions
+that hold these windows wait for no other lock, so that is safe. Comments and images are changed
+only by the holder of their post's lock, who also deletes the notifications about them; other code
+skips notifications that are locked. On SQLite a writing transaction excludes all others, and `FOR
+UPDATE` does nothing.
 """
 
 import sqlalchemy as sa
@@ -15,15 +16,22 @@ from posting.db.transactions import Row, execute
 from posting.posts.models import Post
 from posting.posts.queries import NoSuchPost
 
-_LOCK_POST = sa.select(Post.id).where(Post.id == sa.bindparam("id")).with_for_update()
+_LOCK_POST = (
+    sa.select(Post.locked.label("locked")).where(Post.id == sa.bindparam("id")).with_for_update()
+)
 _LOCK_AND_READ_POST = sa.select(Post.__table__).where(Post.id == sa.bindparam("id"))
 _LOCK_AND_READ_POST = _LOCK_AND_READ_POST.with_for_update()
 
 
-def lock_post(id: str) -> None:
-    """Lock a post. Raise NoSuchPost."""
-    if not execute(_LOCK_POST, id=id).all():
+def lock_post(id: str) -> Row:
+    """Lock a row of a post. Return its column `locked`: whether members may not comment on it.
+
+    Raise NoSuchPost.
+    """
+    post = execute(_LOCK_POST, id=id).one_or_none()
+    if post is None:
         raise NoSuchPost
+    return post
 
 
 def get_post_for_update(id: str) -> Row:

@@ -6,12 +6,16 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, func
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from posting.accounts.models import User
-from posting.db.base import Editable, Identifier
+from posting.db.base import Editable, Identifier, partial_index
 from posting.db.types import UtcDateTime, new_id, now, same_as_created_at
 
 
 class Post(Editable):
-    """A text with a title. It outlives its author's account unless the author decides otherwise."""
+    """A text with a title. It outlives its author's account unless the author decides otherwise.
+
+    A moderator may lock it, so that only moderators can comment, or pin it to the front page. These
+    are no edits.
+    """
 
     __tablename__ = "posts"
 
@@ -27,6 +31,10 @@ class Post(Editable):
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at)
     last_comment_at: Mapped[datetime | None] = mapped_column()
+    locked_at: Mapped[datetime | None] = mapped_column()
+    pinned_at: Mapped[datetime | None] = mapped_column()
+    locked: Mapped[bool] = column_property(locked_at.is_not(None))
+    pinned: Mapped[bool] = column_property(pinned_at.is_not(None))
     last_activity_at: Mapped[datetime] = column_property(
         func.coalesce(last_comment_at, created_at, type_=UtcDateTime())
     )
@@ -36,6 +44,7 @@ class Post(Editable):
     __table_args__ = (
         Index(None, created_at, id),
         Index(None, author_id, created_at, id),
+        partial_index(pinned_at, id, where=pinned_at.is_not(None)),
         Index("ix_posts_last_activity_at_id", func.coalesce(last_comment_at, created_at), id),
         Index(
             "ix_posts_author_id_last_activity_at_id",

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from posting.db.transactions import fetch_one, fetch_value
+from posting.db.transactions import fetch_all, fetch_one, fetch_value
+from posting.db.types import Position
 from posting.posts import schemas
 from posting.posts.models import Post
 from posting.web.problems import NoSuch
-from posting.web.rows import Item, select, to_item
+from posting.web.rows import Item, select, to_item, to_items
 
 EXCERPT_LENGTH = 400  # characters of the content
 
@@ -50,12 +51,31 @@ def select_posts(
     return statement.where(Post.author_id == sa.bindparam("author")) if by_author else statement
 
 
+_IS_PINNED = Post.pinned_at.is_not(None)
+_PINNED = select_posts(excerpt=True).where(_IS_PINNED).order_by(Post.pinned_at.desc(), Post.id)
+_PINNED_PLACES = sa.select(Post.created_at, Post.id).where(_IS_PINNED)
+
+
 def get_post(id: str) -> Item:
     """Return a post with `version`. Raise NoSuchPost."""
     row = fetch_one(_POST, id=id)
     if row is None:
         raise NoSuchPost
     return to_item(row)
+
+
+def list_pinned_posts() -> list[Item]:
+    """Return the pinned posts as a list of posts shows them, the last pinned first."""
+    return to_items(fetch_all(_PINNED))
+
+
+def find_pinned(after: Position | None, limit: int) -> list[Position]:
+    """Return the positions of pinned posts, newest first, after one of them.
+
+    For `paginate`: SQLite would go through all posts in its order to find the five.
+    """
+    places = [(row.created_at, row.id) for row in fetch_all(_PINNED_PLACES)]
+    return sorted((place for place in places if not after or place < after), reverse=True)[:limit]
 
 
 def count_posts_by(author_id: str) -> int:

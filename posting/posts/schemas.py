@@ -26,6 +26,7 @@ from posting.web.schemas import Input, Output, PageQuery
 IMAGES_PER_POST = 10
 MAX_EXPANDED = 50  # posts in a list with their content or images
 NOT_NEW_WITH_Q = Message("not_a_choice", "Must be new with q.")
+PINNED_WITH_Q = Message("repeated", "Send only one of q and pinned.")
 TOO_MANY_EXPANDED = Message("out_of_range", f"Must be at most {MAX_EXPANDED} with expand.")
 
 
@@ -48,6 +49,10 @@ class PostsQuery(PageQuery):
     author = Identifier("The ID of a user, whose posts are listed.")
     q = words_field("title or content")
     sort = sort_field()
+    pinned = Parameter(
+        validate=OneOf(["true"]),
+        metadata=described("true", "List only the pinned posts, five at most."),
+    )
     expand = Words(
         "content",
         "images",
@@ -67,6 +72,11 @@ class PostsQuery(PageQuery):
     def refuse_another_order_with_q(self, data: dict[str, Any], **_: Any) -> None:
         if "q" in data and data.get("sort") != "new":
             raise ValidationError(NOT_NEW_WITH_Q, "sort")
+
+    @validates_schema
+    def refuse_pinned_with_q(self, data: dict[str, Any], **_: Any) -> None:
+        if "q" in data and "pinned" in data:
+            raise ValidationError(PINNED_WITH_Q, "pinned")
 
 
 def content() -> String:
@@ -108,6 +118,8 @@ class PostBrief(Output):
     last_activity_at = Timestamp()
     comment_count = fields.Integer(metadata=described(0))
     image_count = fields.Integer(metadata=described(0))
+    locked = fields.Boolean(metadata=described(False, "Whether only moderators may comment."))
+    pinned = fields.Boolean(metadata=described(False, "Whether it is first on the front page."))
     content = fields.String(metadata=described("They *weave* algebra."))
     images = fields.List(fields.Nested("Image"), validate=validate.Length(max=IMAGES_PER_POST))
 

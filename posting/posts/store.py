@@ -11,7 +11,7 @@ from posting.db.events import announce
 from posting.db.transactions import Row, execute, fetch_all
 from posting.db.types import new_id, now
 from posting.posts import schemas
-from posting.posts.events import PostCreated, PostEdited, PostsAnonymized, PostsDeleted
+from posting.posts.events import PostCreated, PostEdited, PostMarked, PostsAnonymized, PostsDeleted
 from posting.posts.locks import lock_posts
 from posting.posts.models import Post
 from posting.posts.queries import count_posts_by
@@ -44,6 +44,25 @@ def edit_post(post: Row, changes: Mapping[str, Any], text: PreparedText) -> None
     if edit(Post, post, changes):
         INDEX.replace({**post._mapping, **changes, "version": post.version + 1}, text.words)
         announce(PostEdited(post.id, post.author_id, text.mentions))
+
+
+def let_members_comment(post: Row, *, may: bool) -> bool:
+    """Set whether members may comment on a post. Return whether this changes anything."""
+    return _mark(post, "locked_at", is_marked=not may)
+
+
+def pin_post(post: Row, *, is_pinned: bool) -> bool:
+    """Set whether a post is pinned. Return whether this changes anything."""
+    return _mark(post, "pinned_at", is_marked=is_pinned)
+
+
+def _mark(post: Row, name: str, *, is_marked: bool) -> bool:
+    """Set or clear a timestamp of a post. This is no edit, so the post keeps its version."""
+    if (getattr(post, name) is not None) == is_marked:
+        return False
+    execute(sa.update(Post).where(Post.id == post.id).values({name: now() if is_marked else None}))
+    announce(PostMarked(post.id))
+    return True
 
 
 def delete_posts(condition: sa.ColumnElement[bool]) -> None:

@@ -8,15 +8,17 @@ from flask import Flask, current_app
 
 from posting.accounts import acts
 from posting.accounts.current_user import READERS, SIGNED_IN, current_user, user_id
+from posting.accounts.events import Removal
 from posting.accounts.permissions import NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
+from posting.accounts.schemas import RemovalQuery
 from posting.db.transactions import commit
 from posting.posts import queries, schemas, store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
 from posting.posts.queries import NoSuchPost
 from posting.posts.search import INDEX
-from posting.posts.texts import PreparedText, prepare_text
+from posting.posts.texts import PreparedText, describe_post, prepare_text
 from posting.search.results import SearchBusy, paginate_results
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import etag_header, require_version
@@ -74,6 +76,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
             newest_first=True,
             parameters={"author": author},
             max_length=longest,
+            find=queries.find_pinned if "pinned" in query else None,
         )
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
@@ -138,17 +141,19 @@ def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
 @posts.delete(
     "/posts/<nanoid:id>",
     access=SIGNED_IN,
+    query=RemovalQuery(),
     if_match=True,
     status=204,
     errors=[PostDeletionForbidden, NoSuchPost],
 )
-def delete_post(id: str, if_match: str | None) -> Reply:
+def delete_post(id: str, query: dict[str, str], if_match: str | None) -> Reply:
     """Delete your own post, or any post as a moderator."""
     post = get_post_for_update(id)
     if not may_delete(post.author_id):
         raise PostDeletionForbidden
     require_version(if_match, post.version)
-    acts.record_deletion("post", id, post.author_id)
+    reason = query.get("reason")
+    acts.record_removal(Removal("post", id, post.author_id, describe_post(post), reason))
     store.delete_posts(Post.id == id)
     commit()
     return None

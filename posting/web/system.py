@@ -9,6 +9,7 @@ from posting.db.migrations.revisions import is_current
 from posting.web import openapi
 from posting.web.access_log import MEDIA_TYPE, render_metrics
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Reply
+from posting.web.gauges import render_gauges
 from posting.web.schemas import Health
 from posting.web.static_files import script_urls, send_static_file, static_url
 from posting.web.urls import external_url
@@ -53,7 +54,8 @@ def get_metrics() -> Reply:
     if not current_app.config["METRICS"]:
         raise NotFound
     headers = {"Cache-Control": "no-store"}
-    return Response(render_metrics(), headers=headers, content_type=MEDIA_TYPE)
+    metrics = render_metrics() + render_gauges()
+    return Response(metrics, headers=headers, content_type=MEDIA_TYPE)
 
 
 @system.get(

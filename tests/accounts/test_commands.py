@@ -174,7 +174,9 @@ class TestShow:
             "state": "active",
             "created_at": "2026-03-01T12:00:00.000Z",
             "last_seen_at": None,
+            "suspended_at": None,
             "suspended_until": None,
+            "suspension_reason": None,
             "application": None,
             "sessions": 2,
             "tokens": 1,
@@ -183,6 +185,8 @@ class TestShow:
             "images": 1,
             "invited_by": None,
             "invited": ["grace", "hedy"],
+            "open_reports": 0,
+            "closed_reports": 0,
         }
         grace = json.loads(flask("users", "show", "grace", "--json")[1])
         assert (grace["invited_by"], grace["invited"]) == ("alice", [])
@@ -193,35 +197,37 @@ class TestShow:
         invite(alice, "hedy")
         change("alice", created_at=START, last_seen_at=None)
         assert flask("users", "show", "alice")[1].splitlines() == [
-            f"id:              {alice.user['id']}",
-            "username:        alice",
-            "display name:    Alice",
-            "role:            member",
-            "state:           active",
-            "created:         2026-03-01T12:00:00.000Z",
-            "last seen:       never",
-            "sessions:        1",
-            "tokens:          0",
-            "posts:           0",
-            "comments:        0",
-            "images:          0",
-            "invited:         grace, hedy",
+            f"id:                {alice.user['id']}",
+            "username:          alice",
+            "display name:      Alice",
+            "role:              member",
+            "state:             active",
+            "created:           2026-03-01T12:00:00.000Z",
+            "last seen:         never",
+            "sessions:          1",
+            "tokens:            0",
+            "posts:             0",
+            "comments:          0",
+            "images:            0",
+            "invited:           grace, hedy",
+            "open reports:      0",
+            "closed reports:    0",
         ]
-        assert "invited by:      alice\n" in flask("users", "show", "grace")[1]
+        assert "invited by:        alice\n" in flask("users", "show", "grace")[1]
 
     def test_it_says_when_a_suspension_ends(self, flask, change, alice):
         until = now() + DAY
         change("alice", suspended_at=now(), suspended_until=until)
         output = flask("users", "show", "alice")[1]
-        assert "state:           suspended\n" in output
-        assert f"suspended until: {to_rfc3339(until)}\n" in output
+        assert "state:             suspended\n" in output
+        assert f"suspended until:   {to_rfc3339(until)}\n" in output
 
     def test_what_members_write_does_not_control_the_terminal(self, flask, change, alice):
         text = "I\x1b[2J weave.\n\x9bmYes\u202e, tó."
         change("alice", pending_since=now(), application=text, display_name="A\x1b]0;x\x07")
         output = flask("users", "show", "alice")[1]
-        assert "application:     I\\x1b[2J weave.\\n\\x9bmYes\\u202e, tó.\n" in output
-        assert "display name:    A\\x1b]0;x\\x07\n" in output
+        assert "application:       I\\x1b[2J weave.\\n\\x9bmYes\\u202e, tó.\n" in output
+        assert "display name:      A\\x1b]0;x\\x07\n" in output
         assert output.replace("\n", "").isprintable()
         shown = flask("users", "show", "alice", "--json")[1]
         assert json.loads(shown)["application"] == text

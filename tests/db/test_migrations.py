@@ -21,6 +21,7 @@ from posting.db.migrations.revisions import FOLDER, head_revision, is_current, k
 from posting.db.migrations.upgrades import schema_change
 from posting.db.types import UtcDateTime, new_id, now
 from posting.invitations.models import Invitation, InvitationUse
+from posting.moderation.models import Report
 from posting.notifications.models import Notification, Subscription
 from posting.ops import archive
 from posting.posts.models import Post
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
 SEARCH_TABLES = ("post_search", "comment_search", "user_search")  # which are no models
 UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|changes|epochs)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
 )
 
 
@@ -151,6 +152,14 @@ def fill(path):
             Notification(user_id=ada.id, created_at=now(), id=new_id(), kind="x", post_id=post.id),
             Subscription(user_id=ada.id, post_id=post.id, level="all"),
             Change(kind="post", id=post.id, post_id=post.id, change="created", at=now()),
+            Report(
+                reporter_id=ada.id,
+                target_kind="post",
+                target_id=post.id,
+                excerpt="x",
+                target_updated_at=now(),
+                reason="x",
+            ),
             Session(user=ada, token_hash="x", user_agent="x"),
             Token(user=ada, token_hash="x", name="x", scope="read", expires_at=now()),
             RateWindow(key="x", hits=1, ends_at=now()),

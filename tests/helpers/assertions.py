@@ -93,6 +93,11 @@ def follow_pages(client, url):
         url = next_url(response)
 
 
+def follow_list(client, url):
+    """Return the items of all pages of a list."""
+    return [item for page in follow_pages(client, url) for item in page]
+
+
 # Each rule holds at all times; its query selects the rows that break it.
 CONSISTENCY_RULES = {
     "image_count is exact": """

@@ -131,6 +131,9 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     let_people_in(box, left.pop("Let people in"))
     box.run("sed -i /POSTING_SIGNUP/d /opt/posting/.env && systemctl restart posting")
 
+    [read_log] = left.pop("Look after the community")
+    assert "operator approved user " in box.run(read_log)
+
     [change] = left.pop("Change a setting")
     box.run(change)
     short = """'{"username": "bob", "password": "under fifteen"}'"""

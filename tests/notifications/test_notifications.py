@@ -527,11 +527,12 @@ class TestKinds:
 
     def test_the_document_lists_the_kinds_of_all_features(self, make_app, monkeypatch):
         monkeypatch.setattr(kinds, "_known", [*kinds.known_kinds()])
-        assert kinds.new_kind("removal") == "removal"
+        assert kinds.new_kind("greeting") == "greeting"
         document = make_app().test_client().get("/openapi.json").json
         field = document["components"]["schemas"]["Notification"]["properties"]["kind"]
         assert field["x-extensible-enum"] == [
-            *("comment", "reply", "mention", "application", "removal")
+            *("comment", "reply", "mention", "application"),
+            *("removal", "report_closed", "report", "greeting"),
         ]
 
 

@@ -41,7 +41,9 @@ def filled_app(app, alice, bob, moderator):
     comment = bob.add_comment(post, "🧵" * 10_000)
     bob.add_comment(post, "And 🧵, @alice?")
     alice.add_comment(post, "Thank you.", parent_id=comment["id"])
-    assert moderator.delete(f"/comments/{comment['id']}").status_code == 204
+    report = alice.post(f"/comments/{comment['id']}/reports", json={"reason": "🧵"})
+    assert report.status_code == 201
+    assert moderator.delete(f"/comments/{comment['id']}?reason=🧵").status_code == 204
     assert run(app, "users", "suspend", "bob")[0] == 0
     subscription = f"/posts/{post['id']}/subscription"
     assert alice.put(subscription, json={"level": "all"}).status_code == 200

@@ -18,7 +18,7 @@ def test_a_post_is_created_and_read(alice, anonymous):
     post = created.json
     assert set(post) == {
         "id", "title", "content", "author", "created_at", "updated_at", "last_activity_at",
-        "comment_count", "image_count", "images",
+        "comment_count", "image_count", "locked", "pinned", "images",
     }  # fmt: skip
     assert post["content"] == "Line one\n\nß 🚂"
     assert post["author"] == {"id": alice.user["id"], "username": "alice", "display_name": "Alice"}

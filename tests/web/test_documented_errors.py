@@ -17,6 +17,7 @@ from posting.db.base import db
 from posting.db.types import now
 from posting.images import codec as imaging
 from posting.invitations.models import OPEN_PER_USER
+from posting.moderation.store import AlreadyReported
 from posting.search import results as search
 from posting.web.idempotency import Once, StillUnderWay
 from tests.conftest import invite
@@ -84,7 +85,8 @@ def body_of(operation, **changes):
     if operation == "POST /posts/{id}/images":
         return {"data": {"file": (BytesIO(pictures.png()), "a.png")} | changes}
     if takes_json(operation):
-        return {"json": BODIES.get(operation.replace("{id}", "{post}"), {}) | changes}
+        method, path = operation.split()
+        return {"json": BODIES.get(f"{method} {PATHS.get(path, path)}", {}) | changes}
     return {}
 
 
@@ -133,12 +135,13 @@ def carol(sign_in, flask):
 
 
 @pytest.fixture
-def clients(bob, reader, writer, make_app):
+def clients(bob, reader, writer, moderator, make_app):
     """The client that is refused with 403 and a code, by the code. Bob, if it is not listed."""
     return defaultdict(
         lambda: bob,
         insufficient_scope=reader,
         signup_closed=bob.copy(make_app(SIGNUP="closed")),
+        target_is_moderator=moderator,
         token_not_allowed=writer,
     )
 
@@ -154,7 +157,7 @@ def dora(app, sign_in):
 
 
 @pytest.mark.usefixtures("carol", "dora")
-def test_each_403_is_as_documented(documented, object_id, clients):
+def test_each_403_is_as_documented(documented, object_id, clients, moderator):
     inactive = {"suspended": "carol", "pending_approval": "dora"}
     cases = documented(403)
     assert len(operations(cases)) > 18
@@ -162,13 +165,21 @@ def test_each_403_is_as_documented(documented, object_id, clients):
         headers = CROSS_SITE if case.code == "cross_origin" else {}
         changes = {"username": inactive[case.code]} if case.code in inactive else {}
         body, id = body_of(case.operation, **changes), object_id(case.operation)
+        if case.code == "target_is_moderator":
+            id = moderator.user["id"]
+        lock = f"/posts/{id}/lock"
+        if case.code == "post_locked":
+            moderator.put(lock)
         response = send(clients[case.code], case.operation, id, headers=headers, **body)
         case.assert_matches(response)
+        if case.code == "post_locked":
+            moderator.delete(lock)
 
 
-@pytest.mark.usefixtures("bob", "cached_codec")
-def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, monkeypatch):
+@pytest.mark.usefixtures("cached_codec")
+def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, bob, monkeypatch):
     alice = sign_in("alice", role="moderator")
+    bob.create_post("On looms")
     for _ in range(TOKENS_PER_USER):
         with_token("read")
     for _ in range(OPEN_PER_USER):
@@ -177,11 +188,22 @@ def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, m
     def commit(*_):
         raise StillUnderWay
 
-    monkeypatch.setattr(Once, "commit", commit)
+    def insert_report(*_, **_fields):
+        raise AlreadyReported
+
     for case in documented(409):
         changes = {"username": "bob"} if case.code == "username_taken" else {}
         body, id = body_of(case.operation, **changes), object_id(case.operation)
-        case.assert_matches(send(alice, case.operation, id, **body))
+        if case.code == "has_content":
+            id = bob.user["id"]
+        with monkeypatch.context() as patched:
+            patched.setattr(Once, "commit", commit)
+            patched.setattr("posting.moderation.views.acts.MAX_PINNED", 0)
+            if case.code == "already_reported":
+                patched.setattr("posting.moderation.store.insert_report", insert_report)
+            if case.code == "report_closed":
+                assert send(alice, case.operation, id, **body).status_code == 200
+            case.assert_matches(send(alice, case.operation, id, **body))
 
 
 def test_each_412_is_as_documented(documented, object_id, alice):
@@ -236,13 +258,14 @@ def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
 
 
 def test_each_429_is_as_documented(documented, make_app, sign_in):
-    names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES")
+    names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES", "REPORTS")
     limits = {f"LIMIT_{name}": "1/hour" for name in names}
     alice = sign_in("alice", role="moderator")
     post = alice.create_post("On engines")
+    comment = alice.add_comment(post, "A comment")
     client = alice.copy(make_app(RATE_LIMITS="on", **limits))
     cases = documented(429, client)
-    assert len(operations(cases)) == 13
+    assert len(operations(cases)) == 16
     # These come last, because their failures count for the address too.
     guesses = {"POST /signin": "username", "POST /password-resets": "code"}
     for case in sorted(cases, key=lambda case: case.operation in guesses):
@@ -251,7 +274,9 @@ def test_each_429_is_as_documented(documented, make_app, sign_in):
             changes = {"current_password": "wrong"}
         if case.operation.startswith("PATCH /users/"):
             changes = {"password": "another password", "current_password": "wrong"}
-        id = alice.user["id"] if "users" in case.operation else post["id"]
+        id = alice.user["id"] if "/users/" in case.operation else post["id"]
+        if "/comments/{id}" in case.operation:
+            id = comment["id"]
         for attempt in range(21):
             if case.operation in guesses:
                 changes = {guesses[case.operation]: f"{attempt:021}"}

@@ -6,6 +6,7 @@ from io import BytesIO
 
 import pytest
 
+from tests.conftest import report
 from tests.helpers.assertions import assert_problem, error_locations
 
 MAX_BYTES = 5 * 2**18
@@ -24,11 +25,23 @@ TEXT_FIELDS = {
     "POST /invitations": {"note"},
     "POST /notifications/read": {"up_to"},
     "PUT /posts/{post}/subscription": {"level"},
+    "POST /posts/{post}/reports": {"reason"},
+    "POST /comments/{comment}/reports": {"reason"},
+    "POST /users/{user}/reports": {"reason"},
+    "PATCH /reports/{report}": {"outcome", "note"},
+    "PUT /users/{user}/suspension": {"reason", "until"},
+    "POST /moderation/users/{user}/removal": {"reason"},
     "POST /password-resets": {"code", "username", "recovery_code", "password"},
     "POST /recovery-codes": {"current_password"},
     "POST /signin": {"username", "password"},
     "PATCH /users/me": {"username", "password", "display_name", "bio", "current_password"},
     "PATCH /users/{user}": {"username", "password", "display_name", "bio", "current_password"},
+}
+OF_MODERATORS = {
+    "POST /invitations",
+    "PATCH /reports/{report}",
+    "PUT /users/{user}/suspension",
+    "POST /moderation/users/{user}/removal",
 }
 INTEGERS = ("9223372036854775808", "-9223372036854775809", "-1", "1.5", "0", "1e5", "9" * 400)
 
@@ -41,13 +54,14 @@ def operation(request):
 @pytest.fixture
 def send(operation, alice, moderator, post):
     """Send raw bytes to one of the operations that take JSON."""
-    client = moderator if operation == "POST /invitations" else alice
+    client = moderator if operation in OF_MODERATORS else alice
     method, path = operation.split()
     url = path.format(
         post=post["id"],
         user=alice.user["id"],
         comment=alice.add_comment(post, "Indeed.")["id"] if "{comment}" in path else "",
         image=alice.add_image(post)["id"] if "{image}" in path else "",
+        report=report(alice, alice.add_comment(post, "Indeed.")) if "{report}" in path else "",
     )
 
     def send(data, content_type="application/json", **options):

@@ -56,8 +56,9 @@ class AccountSuspended(Coded, Forbidden):
     error_code = "suspended"
     description = "This account is suspended."
 
-    def __init__(self, until: datetime | None = None) -> None:
-        super().__init__(f"This account is suspended until {to_rfc3339(until)}." if until else None)
+    def __init__(self, until: datetime | None = None, reason: str | None = None) -> None:
+        end = f" until {to_rfc3339(until)}" if until else ""
+        super().__init__(f"This account is suspended{end}." + (f" {reason}" if reason else ""))
 
 
 def refuse_closed_signup() -> None:
@@ -124,7 +125,9 @@ def sign_in(body: dict[str, str], hits: Hits) -> Reply:
     hits.refund()
     if user.state != ACTIVE:
         commit()
-        raise PendingApproval if user.state == PENDING else AccountSuspended(user.suspended_until)
+        if user.state == PENDING:
+            raise PendingApproval
+        raise AccountSuspended(user.suspended_until, user.suspension_reason)
     token = sessions.open_session(user.id)
     commit()
     audit.log("sign-in", user=user.id)

@@ -24,7 +24,7 @@ from posting.progress import progress
 @click.option("--force", is_flag=True, help="Add to a database that is not empty.")
 @with_appcontext
 def fill_with_demo(posts: int, people: int, comments: int, images: int, force: bool) -> None:
-    """Fill an empty database with generated users, posts, comments and images.
+    """Fill an empty database with generated users, posts, comments, images and reports.
 
     All generated users have the same public password, which is printed at the end.
     """
@@ -43,6 +43,7 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
     with progress("Writing posts", posts) as advance:
         for written in demo.add_posts(posts, comments, images, author_ids):
             advance(written)
+    demo.add_reports(author_ids)
     renew_epoch(in_transaction())  # these posts are not among the changes that apps follow
     commit()
     click.echo(

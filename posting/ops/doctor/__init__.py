@@ -13,7 +13,7 @@ from posting.db.migrations import is_missing
 from posting.db.migrations.revisions import database_revisions, head_revision, known_revisions
 from posting.db.transactions import lift_time_limits
 from posting.ops.backup import PG_RESTORE
-from posting.ops.doctor import backups, entry, postgres, settings, sqlite, uploads
+from posting.ops.doctor import backups, entry, postgres, reports, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 from posting.ops.integrity import find_inconsistency
 from posting.ops.thumbnails import count_missing
@@ -60,7 +60,8 @@ def _check_database() -> Findings:
                 "If it is the service's database, keep it on a local disk and start the service.",
             )
         engine, checks, fix = sqlite.reader(file), sqlite.CHECKS, sqlite.fix_for(file)
-    for check in (_check_connection, *checks, _check_schema, _check_content, _check_entry):
+    content = (_check_content, _check_entry, _check_reports)
+    for check in (_check_connection, *checks, _check_schema, *content):
         for _ in range(TRIES):
             before = file and sqlite.state(file)
             finding = _run(check, engine, fix)
@@ -165,3 +166,9 @@ def _check_entry(connection: sa.Connection) -> Finding:
     if not _is_complete(connection):
         return ok("The way to new accounts was not checked, for the same reason")
     return entry.check(connection)
+
+
+def _check_reports(connection: sa.Connection) -> Finding:
+    if not _is_complete(connection):
+        return ok("Reports of members were not checked, for the same reason")
+    return reports.check(connection)

@@ -1,0 +1,1 @@
+"""Looking after a community: reports, the acts of moderators, and what they see."""

@@ -1,0 +1,200 @@
+"""Reports, suspensions, the log, and what moderators see of a member."""
+
+from typing import Any
+
+from marshmallow import fields
+
+from posting.accounts.models import STATES as ACCOUNT_STATES
+from posting.accounts.schemas import MAX_REASON, ROLES, Author, author
+from posting.moderation.models import COMMENT, OPEN, OUTCOMES, POST, STATES, USER
+from posting.web.fields import (
+    NOT_BLANK_PATTERN,
+    Identifier,
+    Length,
+    OneOf,
+    Parameter,
+    String,
+    Timestamp,
+    TimestampInput,
+    described,
+    extensible,
+    not_blank,
+)
+from posting.web.schemas import Input, Output, PageQuery
+
+KINDS = (POST, COMMENT, USER)
+
+
+def _reason(text: str, **options: Any) -> String:
+    """Return the field of a reason that somebody is told."""
+    return String(
+        validate=[Length(1, MAX_REASON), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described("This is advertising.", text),
+        **options,
+    )
+
+
+class ReportInput(Input):
+    """A new report."""
+
+    reason = String(
+        required=True,
+        validate=[Length(1, 1000), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described("This is advertising.", "Why moderators should look at it."),
+    )
+
+
+class ReportsQuery(PageQuery):
+    """A page of reports."""
+
+    state = Parameter(
+        load_default=OPEN,
+        validate=OneOf(STATES),
+        metadata=described(OPEN, "`open`: the oldest first. `closed`: the last closed first."),
+    )
+
+
+class ReportDecision(Input):
+    """The decision about a report, which closes it."""
+
+    outcome = String(
+        required=True,
+        validate=OneOf(OUTCOMES),
+        metadata=described("dismissed", "What came of the report."),
+    )
+    note = _reason("The reporter is told, and other moderators read it.", allow_none=True)
+
+
+class Target(Output):
+    """What was reported."""
+
+    kind = fields.String(metadata=extensible(KINDS, "comment"))
+    id = Identifier()
+    post_id = Identifier("The post, or that of the comment. Null for a user.", allow_none=True)
+    author = author()
+    excerpt = fields.String(
+        metadata=described(
+            "Buy cloth at …",
+            "Its beginning when it was reported, as plain text in one line; of a user, the names "
+            "and the bio.",
+        )
+    )
+    exists = fields.Boolean(metadata=described(True, "False if it was deleted."))
+    edited = fields.Boolean(metadata=described(False, "Whether it was edited since the report."))
+
+
+class Report(Output):
+    """A report to the moderators."""
+
+    id = Identifier()
+    reporter = author()
+    target = fields.Nested(Target)
+    reason = fields.String(metadata=described("This is advertising."))
+    state = fields.String(metadata=extensible(STATES, OPEN))
+    outcome = fields.String(
+        allow_none=True, metadata=extensible(OUTCOMES, "dismissed", "Null while it is open.")
+    )
+    note = fields.String(allow_none=True, metadata=described(None, "What the reporter was told."))
+    created_at = Timestamp()
+    closed_at = Timestamp(allow_none=True)
+    closed_by = fields.Nested(
+        Author,
+        allow_none=True,
+        metadata={"description": "Only moderators see it. Null for an operator."},
+    )
+
+
+class SuspensionInput(Input):
+    """A suspension of a member."""
+
+    reason = _reason("The member is told at sign-in.", required=True)
+    until = TimestampInput(
+        allow_none=True,
+        metadata=described(
+            "2026-12-05T09:30:00.125Z", "When it ends. Null, the default, is until it is lifted."
+        ),
+    )
+
+
+class Suspension(Output):
+    """A suspension of a member."""
+
+    reason = fields.String(allow_none=True, metadata=described("This is advertising."))
+    since = Timestamp()
+    until = Timestamp("Null if it lasts until it is lifted.", allow_none=True)
+
+
+class RemovalInput(Input):
+    """A step of the removal of everything that a member has written."""
+
+    reason = _reason("The member is told with the first step.", allow_none=True)
+
+
+class AccountRemovalQuery(Input):
+    """The reason of the deletion of an account."""
+
+    reason = _reason("For the log.")
+
+
+class RemovalStep(Output):
+    """The result of a step of a removal."""
+
+    removed = fields.Integer(metadata=described(2000, "Posts and comments that this step deleted."))
+    left = fields.Integer(metadata=described(0, "Posts and comments that are left."))
+
+
+class Member(Output):
+    """What moderators see of an account."""
+
+    id = Identifier()
+    username = fields.String(metadata=described("ada"))
+    display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
+    role = fields.String(metadata=extensible(ROLES, "member"))
+    state = fields.String(metadata=extensible(ACCOUNT_STATES, "active"))
+    created_at = Timestamp()
+    last_seen_at = Timestamp("Exact to the hour; null before the first use.", allow_none=True)
+    suspension = fields.Nested(
+        Suspension, allow_none=True, metadata={"description": "Null without a suspension."}
+    )
+    application = fields.String(allow_none=True, metadata=described("I weave too."))
+    invited_by = fields.String(allow_none=True, metadata=described("grace", "A username."))
+    invited = fields.List(fields.String(), metadata=described(["charles"], "Usernames."))
+    posts = fields.Integer(metadata=described(12))
+    comments = fields.Integer(metadata=described(108))
+    images = fields.Integer(metadata=described(3))
+    open_reports = fields.Integer(metadata=described(1, "Open reports on what the member wrote."))
+    closed_reports = fields.Integer(metadata=described(0, "Closed reports of the last year."))
+
+
+class LogQuery(PageQuery):
+    """A page of the moderation log."""
+
+    user = Identifier("The ID of a user: only acts on this user and what the user wrote.")
+
+
+class ActTarget(Output):
+    """What an act was done to."""
+
+    kind = fields.String(metadata=described("comment"))
+    id = Identifier("If you are no moderator, only of a post, comment or image.", allow_none=True)
+
+
+class Act(Output):
+    """An entry of the moderation log."""
+
+    id = Identifier()
+    created_at = Timestamp()
+    action = fields.String(metadata=described("deleted"))
+    by = fields.String(
+        metadata=described("ada", "The name of the moderator at that time, or `operator`.")
+    )
+    moderator = author()
+    target = fields.Nested(ActTarget)
+    user = fields.Nested(
+        Author,
+        allow_none=True,
+        metadata={"description": "Whom it concerns. Only moderators see it."},
+    )
+    reason = fields.String(allow_none=True, metadata=described("This is advertising."))

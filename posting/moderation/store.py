@@ -1,0 +1,164 @@
+"""Changes of reports: creation, and their end. Members are told of what moderators do."""
+
+from datetime import datetime, timedelta
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import sqlalchemy as sa
+from flask import current_app
+from werkzeug.exceptions import Conflict
+
+from posting.accounts.models import User
+from posting.config import Rate
+from posting.db.base import Identifier, db
+from posting.db.purge import purge_expired
+from posting.db.transactions import execute, fetch_all
+from posting.db.types import UtcDateTime, new_id, now
+from posting.moderation.kinds import REMOVAL, REPORT, REPORT_CLOSED
+from posting.moderation.models import COMMENT, DISMISSED, POST, Report
+from posting.notifications.queries import MODERATORS
+from posting.notifications.store import notify
+from posting.web.limits import LimitReached
+from posting.web.problems import Coded
+
+JUDGED = 20  # reports: a member of whom the last twenty were all dismissed has a lower limit
+LOWER_LIMIT = Rate(5, "hour")
+
+# The moderators, except one who is reported.
+_JUDGES = MODERATORS.where(User.id.is_distinct_from(sa.bindparam("author", type_=Identifier)))
+_AUTHOR = sa.select(User.id, sa.literal(REMOVAL).label("kind")).where(
+    User.id == sa.bindparam("author")
+)
+_CLOSER = sa.bindparam("closer", type_=Identifier)
+# Each reporter once, with one of the texts, if several of their reports are closed together.
+_REPORTERS = (
+    sa.select(
+        User.id,
+        sa.literal(REPORT_CLOSED).label("kind"),
+        sa.func.min(Report.excerpt).label("excerpt"),
+    )
+    .join(Report, Report.reporter_id == User.id)
+    .where(
+        Report.closed_at == sa.bindparam("closed_at", type_=UtcDateTime()),
+        Report.closed_by_id.is_not_distinct_from(_CLOSER),
+        User.id.is_distinct_from(_CLOSER),
+    )
+    .group_by(User.id)
+)
+
+
+class AlreadyReported(Coded, Conflict):
+    error_code = "already_reported"
+    description = "You have reported this already, and moderators have not decided yet."
+
+
+def insert_report(
+    reporter_id: str,
+    kind: str,
+    id: str,
+    *,
+    post_id: str | None,
+    author_id: str | None,
+    excerpt: str,
+    updated_at: datetime,
+    reason: str,
+) -> str:
+    """Insert a report of an exclusively locked account on a locked target, and return its id.
+
+    Raise 409 if the member has an open report on it, and 429 if the member has reached the lower
+    limit.
+    """
+    _refuse_many_dismissed(reporter_id)
+    report_id = new_id()
+    inserted = execute(
+        _insert(db.engine.dialect.name),
+        id=report_id,
+        reporter_id=reporter_id,
+        target_kind=kind,
+        target_id=id,
+        post_id=post_id,
+        author_id=author_id,
+        excerpt=excerpt,
+        target_updated_at=updated_at,
+        reason=reason,
+        created_at=now(),
+    )
+    if not inserted.all():
+        raise AlreadyReported
+    notify(
+        _JUDGES,
+        actor_id=reporter_id,
+        kind=REPORT,
+        author=author_id,
+        post_id=id if kind == POST else None,
+        comment_id=id if kind == COMMENT else None,
+        reason=reason[:500],
+        excerpt=excerpt,
+    )
+    purge_expired(Report)
+    return report_id
+
+
+@cache
+def _insert(dialect: str) -> Any:
+    """Return the INSERT of a report, which does nothing if the same report is open."""
+    insert = import_module(f"sqlalchemy.dialects.{dialect}").insert  # loaded by the engine
+    return insert(Report).on_conflict_do_nothing().returning(Report.id)
+
+
+def _refuse_many_dismissed(reporter_id: str) -> None:
+    """Raise 429 if a member's last twenty reports were dismissed, and five are of this hour."""
+    if not current_app.config["RATE_LIMITS"]:
+        return
+    own = sa.select(Report.outcome, Report.created_at).where(Report.reporter_id == reporter_id)
+    latest = own.order_by(Report.created_at.desc())
+    closed = fetch_all(latest.where(Report.closed_at.is_not(None)).limit(JUDGED))
+    if len(closed) < JUDGED or any(report.outcome != DISMISSED for report in closed):
+        return
+    time = now()
+    recent = fetch_all(
+        latest.where(Report.created_at > time - LOWER_LIMIT.window).limit(LOWER_LIMIT.amount)
+    )
+    if len(recent) == LOWER_LIMIT.amount:
+        left = recent[-1].created_at + LOWER_LIMIT.window - time
+        raise LimitReached(LOWER_LIMIT, seconds=max(1, left // timedelta(seconds=1)))
+
+
+def close_reports(
+    condition: sa.ColumnElement[bool], outcome: str, *, note: str | None, closer_id: str | None
+) -> int:
+    """Close the open reports that match a condition, and tell their reporters.
+
+    Return how many they were. A moderator is not told of their own decision. An operator has no
+    `closer_id`.
+    """
+    time = now()
+    is_open = sa.select(Report.id).where(Report.closed_at.is_(None), condition)
+    closed = execute(
+        sa.update(Report)
+        .where(Report.id.in_(is_open.order_by(Report.id).with_for_update()))
+        .values(outcome=outcome, note=note, closed_at=time, closed_by_id=closer_id)
+    ).rowcount
+    if closed:
+        notify(_REPORTERS, actor_id=None, reason=note, closed_at=time, closer=closer_id)
+    return closed
+
+
+def tell_of_removal(
+    author_id: str | None,
+    reason: str | None,
+    *,
+    excerpt: str | None = None,
+    post_id: str | None = None,
+) -> None:
+    """Tell the author of a text, or of everything they have written, that it is removed."""
+    if author_id:
+        notify(
+            _AUTHOR,
+            actor_id=None,
+            post_id=post_id,
+            reason=reason,
+            excerpt=excerpt,
+            author=author_id,
+        )

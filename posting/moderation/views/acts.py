@@ -1,0 +1,224 @@
+"""The acts of moderators: suspend members, lock and pin posts, remove what a member has written."""
+
+from datetime import timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from werkzeug.exceptions import Conflict, Forbidden
+
+from posting.accounts import acts
+from posting.accounts import store as account_store
+from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
+from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
+from posting.accounts.models import MODERATOR, PENDING, SUSPENDED, Act
+from posting.accounts.queries import NoSuchUser, get_account, lock_account
+from posting.db.epoch import Epoch
+from posting.db.transactions import Row, begin, commit, execute, fetch_value
+from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
+from posting.moderation import schemas
+from posting.moderation.models import REMOVED, USER, Report
+from posting.moderation.store import close_reports, tell_of_removal
+from posting.posts import store
+from posting.posts.locks import get_post_for_update
+from posting.posts.models import Post
+from posting.posts.queries import NoSuchPost
+from posting.web.endpoint import Blueprint, Reply
+from posting.web.errors import InvalidInput
+from posting.web.messages import Message
+from posting.web.problems import Coded
+
+MAX_PINNED = 5
+NOT_IN_FUTURE = Message("out_of_range", "Must be in the future.")
+
+moderation = Blueprint("moderation", __name__, description="The acts of moderators, and their log")
+
+
+class TargetIsModerator(Coded, Forbidden):
+    error_code = "target_is_moderator"
+    description = "This is a moderator, on whom only an operator acts, by `flask users`."
+
+
+class TooManyPinned(Coded, Conflict):
+    error_code = "too_many_pinned"
+    description = f"There are {MAX_PINNED} pinned posts already; unpin one of them first."
+
+
+class HasContent(Coded, Conflict):
+    error_code = "has_content"
+    description = "The member has posts or comments left; remove them first."
+
+
+@moderation.put(
+    '/users/<nanoid("me"):id>/suspension',
+    access=MODERATOR_REQUIRED,
+    body=schemas.SuspensionInput(),
+    returns=schemas.Suspension(),
+    errors=[TargetIsModerator, NoSuchUser],
+)
+def suspend(id: str, body: dict[str, Any]) -> Reply:
+    """Suspend a member, who is signed out everywhere and is told the reason at sign-in.
+
+    Open reports on the account itself are closed.
+    """
+    until = body.get("until")
+    if until and until <= now():
+        raise InvalidInput.at("/until", NOT_IN_FUTURE)
+    until = until and truncate_to_milliseconds(until)
+    _lock_member(id)
+    since = account_store.suspend(id, reason=body["reason"], until=until)
+    acts.record("suspended", "user", id, id, body["reason"])
+    _close_reports_on_account(id, SUSPENDED)
+    commit()
+    return {
+        "reason": body["reason"],
+        "since": to_rfc3339(since),
+        "until": to_rfc3339(until) if until else None,
+    }
+
+
+@moderation.delete(
+    '/users/<nanoid("me"):id>/suspension',
+    access=MODERATOR_REQUIRED,
+    status=204,
+    errors=[TargetIsModerator, NoSuchUser],
+)
+def lift_suspension(id: str) -> Reply:
+    """End the suspension of a member, if there is one."""
+    if _lock_member(id).state == SUSPENDED:
+        account_store.restore(id)
+        acts.record("restored", "user", id, id)
+    commit()
+    return None
+
+
+@moderation.put(
+    "/posts/<nanoid:id>/lock", access=MODERATOR_REQUIRED, status=204, errors=[NoSuchPost]
+)
+def lock_post(id: str) -> Reply:
+    """Lock a post, so that only moderators can comment on it."""
+    post = get_post_for_update(id)
+    if store.let_members_comment(post, may=False):
+        acts.record("locked", "post", id, post.author_id)
+    commit()
+    return None
+
+
+@moderation.delete(
+    "/posts/<nanoid:id>/lock", access=MODERATOR_REQUIRED, status=204, errors=[NoSuchPost]
+)
+def unlock_post(id: str) -> Reply:
+    """Let all members comment on a post again."""
+    post = get_post_for_update(id)
+    if store.let_members_comment(post, may=True):
+        acts.record("unlocked", "post", id, post.author_id)
+    commit()
+    return None
+
+
+@moderation.put(
+    "/posts/<nanoid:id>/pin",
+    access=MODERATOR_REQUIRED,
+    status=204,
+    errors=[NoSuchPost, TooManyPinned],
+)
+def pin_post(id: str) -> Reply:
+    """Pin a post, so that it is first on the front page. At most five are pinned."""
+    execute(sa.select(Epoch.id).with_for_update())  # so that posts are pinned one after the other
+    post = get_post_for_update(id)
+    others = sa.select(sa.func.count()).where(Post.pinned_at.is_not(None), Post.id != id)
+    if fetch_value(others) >= MAX_PINNED:
+        raise TooManyPinned
+    if store.pin_post(post, is_pinned=True):
+        acts.record("pinned", "post", id, post.author_id)
+    commit()
+    return None
+
+
+@moderation.delete(
+    "/posts/<nanoid:id>/pin", access=MODERATOR_REQUIRED, status=204, errors=[NoSuchPost]
+)
+def unpin_post(id: str) -> Reply:
+    """Return a post to its place in the lists."""
+    post = get_post_for_update(id)
+    if store.pin_post(post, is_pinned=False):
+        acts.record("unpinned", "post", id, post.author_id)
+    commit()
+    return None
+
+
+@moderation.post(
+    "/moderation/users/<nanoid:id>/removal",
+    access=MODERATOR_REQUIRED,
+    body=schemas.RemovalInput(),
+    returns=schemas.RemovalStep(),
+    errors=[TargetIsModerator, NoSuchUser],
+)
+def remove_content(id: str, body: dict[str, str | None]) -> Reply:
+    """Delete some of the posts and comments of a member. Repeat this until none is left.
+
+    The member is told with the first step, which alone is in the log.
+    """
+    reason = body.get("reason")
+    begin(alone=True)
+    _lock_member(id)
+    removed = delete_a_step(id)
+    if removed and not _is_under_way(id):
+        acts.record("deleted", "content", id, id, reason)
+        tell_of_removal(id, reason)
+    commit()
+    return {"removed": removed, "left": count_content(id)}
+
+
+def _is_under_way(id: str) -> bool:
+    """Return whether the current user has begun to remove what a member wrote, in this hour."""
+    begun = sa.select(Act.id).where(
+        Act.user_id == id,
+        Act.target_kind == "content",
+        Act.moderator_id == current_user.id,
+        Act.created_at > now() - timedelta(hours=1),
+    )
+    return fetch_value(begun.limit(1)) is not None
+
+
+@moderation.delete(
+    "/moderation/users/<nanoid:id>",
+    access=MODERATOR_REQUIRED,
+    query=schemas.AccountRemovalQuery(),
+    status=204,
+    errors=[TargetIsModerator, NoSuchUser, HasContent],
+)
+def delete_member(id: str, query: dict[str, str]) -> Reply:
+    """Delete the account of a member who has no posts and comments left."""
+    _lock_member(id)
+    commit()
+    if count_content(id):
+        raise HasContent
+    clear_account(id, with_content=True)  # notifications, and what was written meanwhile
+    _lock_member(id)
+    delete_account(id, with_content=True)
+    acts.record("deleted", "user", id, id, query.get("reason"))
+    _close_reports_on_account(id, REMOVED)
+    commit()
+    return None
+
+
+def _close_reports_on_account(id: str, outcome: str) -> None:
+    is_on_account = sa.and_(Report.target_kind == USER, Report.target_id == id)
+    close_reports(is_on_account, outcome, note=None, closer_id=current_user.id)
+
+
+def _lock_member(id: str) -> Row:
+    """Lock the account of a member. Raise 404 if it is pending, and 403 for a moderator.
+
+    A moderator is refused before any lock, so that two moderators cannot wait for each other.
+    """
+    _require_member(get_account(id))
+    return _require_member(lock_account(id))
+
+
+def _require_member(user: Row | None) -> Row:
+    if user is None or user.state == PENDING:
+        raise NoSuchUser
+    if user.role == MODERATOR:
+        raise TargetIsModerator
+    return user

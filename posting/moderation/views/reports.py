@@ -1,0 +1,172 @@
+"""Reports: write, list, decide."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from werkzeug.exceptions import Conflict
+
+from posting.accounts import acts
+from posting.accounts.current_user import (
+    MODERATOR_REQUIRED,
+    SIGNED_IN,
+    current_user,
+    lock_current_user,
+    user_id,
+)
+from posting.accounts.models import PENDING
+from posting.accounts.queries import NoSuchUser, get_account
+from posting.comments.queries import EXCERPT_LENGTH, NoSuchComment, get_comment_for_update
+from posting.db.transactions import commit
+from posting.markdown import excerpt, shorten
+from posting.moderation import queries, schemas, store
+from posting.moderation.models import COMMENT, OPEN, POST, USER, Report
+from posting.moderation.queries import NoSuchReport
+from posting.moderation.store import AlreadyReported
+from posting.posts.locks import get_post_for_update
+from posting.posts.queries import NoSuchPost
+from posting.posts.texts import describe_post
+from posting.web.endpoint import Blueprint, Reply
+from posting.web.idempotency import Once
+from posting.web.limits import Limit
+from posting.web.pagination import paginate
+from posting.web.problems import Coded
+from posting.web.rows import Item
+from posting.web.urls import external_url
+
+LIMIT = Limit("reports", "LIMIT_REPORTS", user_id)
+
+reports = Blueprint("reports", __name__, description="Reports of members to the moderators")
+
+# What all endpoints that create a report declare.
+_CREATES: Mapping[str, Any] = {
+    "access": SIGNED_IN,
+    "limit": LIMIT,
+    "body": schemas.ReportInput(),
+    "idempotent": True,
+    "status": 201,
+    "returns": schemas.Report(),
+    "headers": ["Location"],
+}
+
+
+class ReportClosed(Coded, Conflict):
+    error_code = "report_closed"
+    description = "This report is closed already."
+
+
+@reports.post("/posts/<nanoid:id>/reports", errors=[NoSuchPost, AlreadyReported], **_CREATES)
+def report_post(id: str, body: dict[str, str], once: Once) -> Reply:
+    """Report a post to the moderators."""
+    lock_current_user(exclusively=True)
+    post = get_post_for_update(id)
+    report_id = store.insert_report(
+        current_user.id,
+        POST,
+        id,
+        post_id=id,
+        author_id=post.author_id,
+        excerpt=describe_post(post),
+        updated_at=post.updated_at,
+        reason=body["reason"],
+    )
+    return once.commit(*_created(report_id))
+
+
+@reports.post("/comments/<nanoid:id>/reports", errors=[NoSuchComment, AlreadyReported], **_CREATES)
+def report_comment(id: str, body: dict[str, str], once: Once) -> Reply:
+    """Report a comment to the moderators."""
+    lock_current_user(exclusively=True)
+    comment = get_comment_for_update(id)
+    report_id = store.insert_report(
+        current_user.id,
+        COMMENT,
+        id,
+        post_id=comment.post_id,
+        author_id=comment.author_id,
+        excerpt=excerpt(comment.content[:EXCERPT_LENGTH]),
+        updated_at=comment.updated_at,
+        reason=body["reason"],
+    )
+    return once.commit(*_created(report_id))
+
+
+@reports.post('/users/<nanoid("me"):id>/reports', errors=[NoSuchUser, AlreadyReported], **_CREATES)
+def report_user(id: str, body: dict[str, str], once: Once) -> Reply:
+    """Report a member to the moderators, such as for a name or a bio."""
+    lock_current_user(exclusively=True)
+    user = get_account(id)
+    if user is None or user.state == PENDING:
+        raise NoSuchUser
+    texts = (user.username, user.display_name, " ".join((user.bio or "").split()))
+    report_id = store.insert_report(
+        current_user.id,
+        USER,
+        id,
+        post_id=None,
+        author_id=id,
+        excerpt=shorten(" · ".join(filter(None, texts))),
+        updated_at=datetime.fromisoformat(user.updated_at),
+        reason=body["reason"],
+    )
+    return once.commit(*_created(report_id))
+
+
+def _created(id: str) -> tuple[Item, dict[str, str]]:
+    """Return a new report, and its URL as a header."""
+    return queries.get_report(id), {"Location": external_url("reports.get_report", id=id)}
+
+
+@reports.get(
+    "/reports",
+    access=MODERATOR_REQUIRED,
+    query=schemas.ReportsQuery(),
+    returns=schemas.Report(many=True),
+    headers=["Link"],
+)
+def list_reports(query: dict[str, Any]) -> Reply:
+    """List the reports that are open, oldest first, or those that are closed."""
+    are_open = query["state"] == OPEN
+    page = paginate(
+        queries.OPEN_REPORTS if are_open else queries.CLOSED_REPORTS,
+        limit=query["limit"],
+        cursor=query.get("cursor"),
+        name=f"{query['state']}_reports",
+        time="created_at" if are_open else "closed_at",
+        newest_first=not are_open,
+    )
+    return [queries.nest_target(report) for report in page.items], page.headers
+
+
+@reports.get(
+    "/reports/<nanoid:id>", access=SIGNED_IN, returns=schemas.Report(), errors=[NoSuchReport]
+)
+def get_report(id: str) -> Reply:
+    """Read one of your reports; as a moderator, any."""
+    report = queries.get_report(id)
+    reporter = report["reporter"]
+    if not (current_user.is_moderator or (reporter and reporter["id"] == current_user.id)):
+        raise NoSuchReport
+    return report if current_user.is_moderator else report | {"closed_by": None}
+
+
+@reports.patch(
+    "/reports/<nanoid:id>",
+    access=MODERATOR_REQUIRED,
+    body=schemas.ReportDecision(),
+    returns=schemas.Report(),
+    headers=["ETag"],
+    errors=[NoSuchReport, ReportClosed],
+)
+def close_report(id: str, body: dict[str, str | None]) -> Reply:
+    """Close a report with an outcome. Its reporter is told."""
+    report = queries.get_report(id)
+    outcome, note = str(body["outcome"]), body.get("note")
+    is_closed = store.close_reports(Report.id == id, outcome, note=note, closer_id=current_user.id)
+    if not is_closed:
+        raise ReportClosed
+    author = report["target"]["author"]
+    acts.record("closed", "report", id, author and author["id"], note)
+    report = queries.get_report(id)
+    commit()
+    return report
