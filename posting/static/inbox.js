@@ -5,7 +5,7 @@ import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { copyOf, first, onEvent } from "./dom.js";
 import "./main.js";
-import { groupByPost, pathOf, sentenceOf } from "./notifications.js";
+import { groupByPost, pathOf, reasonOf, sentenceOf } from "./notifications.js";
 import { root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { say } from "./status.js";
@@ -81,7 +81,7 @@ function itemOf(group) {
 /** @param {Notification} notification */
 function rowOf(notification) {
   const row = copyOf("notification-row");
-  const { id, created_at, read, comment, excerpt, reason } = notification;
+  const { id, created_at, read, comment, excerpt } = notification;
   row.id = `n-${id}`;
   row.classList.toggle("unread", !read);
   const [name, words] = sentenceOf(notification);
@@ -90,7 +90,10 @@ function rowOf(notification) {
   const path = pathOf(notification);
   if (path) first(row, "a").href = root + path;
   first(row, "time").dateTime = created_at;
-  const texts = { "[data-excerpt]": excerpt ?? comment?.excerpt, "[data-reason]": reason };
+  const texts = {
+    "[data-excerpt]": excerpt ?? comment?.excerpt,
+    "[data-reason]": reasonOf(notification),
+  };
   for (const [selector, text] of Object.entries(texts)) {
     const place = first(row, selector);
     if (text) place.textContent = text;

@@ -22,7 +22,20 @@ const ACTS = {
   reply: () => "replied to you",
   mention: ({ comment }) => (comment ? "mentioned you" : "mentioned you in the post"),
   application: () => "asks for an account",
+  report: ({ post, comment }) => {
+    if (comment) return "reported a comment";
+    return post ? "reported a post" : "reported a member";
+  },
 };
+
+/** What moderators have done, whose names are not told. */
+const NEWS = {
+  removal: "A moderator has deleted something of yours",
+  report_closed: "A moderator has looked at what you reported",
+};
+
+/** Kinds that moderators deal with on the page of moderation. */
+const FOR_MODERATORS = ["application", "report"];
 
 /**
  * Return a sentence about a notification: the name of the actor, and the rest. The service may know
@@ -32,6 +45,7 @@ const ACTS = {
  */
 export function sentenceOf(notification) {
   const { kind, actor, post } = notification;
+  if (Object.hasOwn(NEWS, kind)) return ["", NEWS[kind]];
   const act = Object.hasOwn(ACTS, kind) && ACTS[kind];
   if (!act) return ["", post ? "There is news about this post" : "There is news for you"];
   return [actor ? actor.display_name || actor.username : "A former member", act(notification)];
@@ -41,9 +55,18 @@ export function sentenceOf(notification) {
  * Return the path, within the service, of what a notification is about, or null.
  * @param {Notification} notification
  */
-export function pathOf({ post, comment }) {
+export function pathOf({ kind, post, comment }) {
+  if (FOR_MODERATORS.includes(kind)) return "/moderation";
   if (!post) return null;
   return comment ? `/p/${post.id}?comment=${comment.id}#c-${comment.id}` : `/p/${post.id}`;
+}
+
+/**
+ * Return the reason of a notification, or the note of a moderator, or nothing.
+ * @param {Notification} notification
+ */
+export function reasonOf({ kind, reason }) {
+  return kind === "removal" && reason ? `Reason: ${reason}` : reason;
 }
 
 /**

@@ -4,6 +4,7 @@ import { FAILED } from "./problem.js";
 
 /** Responses that are errors, by their code or by the task of the request and their code. */
 const PROBLEMS = {
+  already_reported: "You have reported this already. A moderator will look at it.",
   bad_gateway: "The service does not answer at this moment. Try again.",
   content_too_large: "This is too long to be sent. Make it shorter.",
   cross_origin: "Your browser does not say where this comes from. Load the page again.",
@@ -17,6 +18,7 @@ const PROBLEMS = {
   no_such_image: "This image has been deleted.",
   no_such_invitation: "This invitation has ended already. Load the page again.",
   no_such_post: "This post has been deleted.",
+  no_such_report: "This report has been deleted.",
   no_such_session: "This session has ended already. Load the page again.",
   no_such_token: "This token has been deleted already. Load the page again.",
   no_such_user: "This account has been deleted.",
@@ -25,7 +27,9 @@ const PROBLEMS = {
   not_owner: "Only the owner of the account may do this. Load the page again.",
   not_signed_in: "You are signed out.",
   pending_approval: "A moderator has not approved your account yet. Try again later.",
+  post_locked: "This post is locked. Only moderators can comment.",
   query_timeout: "The service takes too long at this moment. Try again later.",
+  report_closed: "Another moderator has closed this report already.",
   request_timeout: "Your connection is too slow for this. Try again.",
   service_unavailable: "The service does not answer at this moment. Try again.",
   signup_closed: "Sign-up is closed. Ask the people who run this community for an account.",
@@ -33,7 +37,9 @@ const PROBLEMS = {
   still_under_way: "It is still being sent. Wait a moment, and try again.",
   storage_full: "The disk of the service is full. Tell the people who run it.",
   suspended: "Your account is suspended. Ask the people who run this community.",
+  target_is_moderator: "This is a moderator. Only the people who run the service can do this.",
   too_many_invitations: "You have as many open invitations as an account can have. End one first.",
+  too_many_pinned: "Five posts are pinned already. Unpin one first.",
   too_many_requests: "That was too often for now. Try again later.",
   too_many_tokens: "You have as many tokens as an account can have. Delete one first.",
   username_taken: "This name is taken. Choose another one.",

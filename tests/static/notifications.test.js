@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { groupByPost, pathOf, sentenceOf } from "../../posting/static/notifications.js";
+import { groupByPost, pathOf, reasonOf, sentenceOf } from "../../posting/static/notifications.js";
 
 const GRACE = { username: "grace", display_name: "Grace Hopper" };
 const POST = { id: "p1", title: "On engines" };
@@ -27,6 +27,9 @@ for (const [values, expected] of [
   [{ kind: "mention" }, "Grace Hopper mentioned you"],
   [{ kind: "mention", comment: null }, "Grace Hopper mentioned you in the post"],
   [{ kind: "application", post: null, comment: null }, "Grace Hopper asks for an account"],
+  [{ kind: "report" }, "Grace Hopper reported a comment"],
+  [{ kind: "report", comment: null }, "Grace Hopper reported a post"],
+  [{ kind: "report", post: null, comment: null }, "Grace Hopper reported a member"],
   [{ kind: "reply", actor: null }, "A former member replied to you"],
   [{ actor: { username: "grace", display_name: null } }, "grace commented"],
 ]) {
@@ -35,7 +38,25 @@ for (const [values, expected] of [
   });
 }
 
-for (const kind of ["removal", "toString", "__proto__", ""]) {
+for (const [kind, expected] of [
+  ["removal", "A moderator has deleted something of yours"],
+  ["report_closed", "A moderator has looked at what you reported"],
+]) {
+  test(`it says, without a name: ${expected}`, () => {
+    const values = { kind, actor: null, post: null, comment: null };
+    assert.deepEqual(sentenceOf(notification(values)), ["", expected]);
+  });
+}
+
+test("the reason of a removal says that it is one, and a note is as it was written", () => {
+  const reason = "It was an advertisement.";
+  const of = (kind) => reasonOf(notification({ kind, reason }));
+  assert.equal(of("removal"), "Reason: It was an advertisement.");
+  assert.equal(of("report_closed"), reason);
+  assert.equal(reasonOf(notification({ kind: "removal" })), null);
+});
+
+for (const kind of ["unknown", "toString", "__proto__", ""]) {
   test(`an unknown kind has a general sentence: "${kind}"`, () => {
     assert.deepEqual(sentenceOf(notification({ kind })), ["", "There is news about this post"]);
     const other = notification({ kind, actor: null, post: null, comment: null });
@@ -47,6 +68,11 @@ test("it leads to the comment, or to the post, or nowhere", () => {
   assert.equal(pathOf(notification({})), "/p/p1?comment=c1#c-c1");
   assert.equal(pathOf(notification({ comment: null })), "/p/p1");
   assert.equal(pathOf(notification({ post: null, comment: null })), null);
+});
+
+test("what moderators deal with leads to their page", () => {
+  assert.equal(pathOf(notification({ kind: "report" })), "/moderation");
+  assert.equal(pathOf(notification({ kind: "application", post: null })), "/moderation");
 });
 
 test("those about one post are together, and the newest group comes first", () => {

@@ -20,7 +20,7 @@ OVERFLOW = "document.documentElement.scrollWidth > document.documentElement.clie
 # A notification of a kind that the script does not know, about no post.
 UNKNOWN = {
     "id": "u" * 21,
-    "kind": "removal",
+    "kind": "new",
     "created_at": "2026-11-21T09:30:00.125Z",
     "read": True,
     "actor": None,
