@@ -2,13 +2,12 @@
 
 import { me } from "./account.js";
 import { onAction } from "./actions.js";
-import { request } from "./api.js";
 import { sendRequest } from "./buttons.js";
-import { all, first } from "./dom.js";
+import { first } from "./dom.js";
 import { onForm } from "./forms.js";
 import { linkTo } from "./offers.js";
 import { root } from "./page.js";
-import { listOf, showRows } from "./rows.js";
+import { listInPages, listOf } from "./rows.js";
 import { showSecret } from "./secrets.js";
 import { dateOf } from "./times.js";
 import { count } from "./words.js";
@@ -22,21 +21,10 @@ export async function showInvitations() {
   const section = first(document, "[data-inviters]");
   if (!section) return; // sign-up is closed
   section.hidden = section.dataset.inviters === "moderators" && me?.role !== "moderator";
-  if (!section.hidden) await showPage(`${root}/invitations`);
+  if (!section.hidden) await showList();
 }
 
-/**
- * Show a page of the list, after the rows of `former`.
- * @param {string} url
- * @param {Iterable<Element>} [former]
- */
-async function showPage(url, former) {
-  const { data, next } = await request("GET", url);
-  showRows("invitations", "invitation-row", data, fillRow, former);
-  const button = first(document, "[data-action=older-invitations]");
-  button.dataset.url = next ?? "";
-  button.hidden = !next;
-}
+const showList = listInPages("invitations", "invitation-row", `${root}/invitations`, fillRow);
 
 function fillRow(row, invitation) {
   const { id, note, created_by, used_by } = invitation;
@@ -89,10 +77,4 @@ onAction("end-invitation", async (button) => {
   if (!(await sendRequest(button))) return;
   await showInvitations();
   listOf("invitations").focus();
-});
-
-onAction("older-invitations", async (button) => {
-  const former = all(listOf("invitations"), ":scope > li");
-  await showPage(button.dataset.url, former);
-  listOf("invitations").children[former.length]?.focus();
 });

@@ -1,6 +1,8 @@
-// Lists in the settings, with a row for each item.
+// Lists with a row for each item, such as those in the settings.
 
-import { copyOf, first } from "./dom.js";
+import { onAction } from "./actions.js";
+import { request } from "./api.js";
+import { all, copyOf, first } from "./dom.js";
 import { showTimes } from "./times.js";
 
 /**
@@ -26,4 +28,32 @@ export function showRows(name, template, items, fillRow, former = []) {
   });
   list.replaceChildren(...former, ...rows);
   showTimes(list);
+}
+
+/**
+ * Return a function that shows the first page of the list with a name. The button with the action
+ * `more-{name}` adds the next one.
+ * @param {string} name
+ * @param {string} template
+ * @param {string} url
+ * @param {(row: any, item: any) => void} fillRow
+ */
+export function listInPages(name, template, url, fillRow) {
+  const rows = () => all(listOf(name), ":scope > li");
+
+  async function showPage(from, former) {
+    const { data, next } = await request("GET", from);
+    showRows(name, template, data, fillRow, former);
+    const button = first(document, `[data-action=more-${name}]`);
+    button.dataset.url = next ?? "";
+    button.hidden = !next;
+  }
+
+  onAction(`more-${name}`, async (button) => {
+    const former = rows();
+    await showPage(button.dataset.url, former);
+    rows()[former.length]?.focus();
+  });
+
+  return () => showPage(url, []);
 }
