@@ -44,7 +44,7 @@ MAX_SCRIPT = 5000  # bytes of the modules of the front page
 MAX_SHIFT = 0.02  # what moves while a page is loaded
 MIN_SCORE = 0.98
 MAX_RUNS = 3  # of Lighthouse on a page: other load on the machine lowers its score for performance
-NAME, PASSWORD = "ada", "a long walk by the sea"
+NAME, MODERATOR, PASSWORD = "ada", "morgan", "a long walk by the sea"
 SETTINGS = {
     "POSTING_NAME": "Elm Street",
     "POSTING_DESCRIPTION": "News and questions of the people who live on Elm Street.",
@@ -164,6 +164,33 @@ def create_secrets(page: Page) -> None:
     page.locator("[data-tokens] > li").first.wait_for()
 
 
+def act(page: Page) -> None:
+    """Open the form to suspend the author of what was reported, and send it without a reason."""
+    page.get_by_role("button", name="Suspend the author").first.click()
+    page.locator(".opened").get_by_role("button", name="Suspend").click()
+    page.locator(".opened .error:not(:empty)").wait_for()
+
+
+def moderate(page: Page) -> None:
+    """Show what moderators see of a member, and ask to delete everything."""
+    page.get_by_role("button", name="Moderate").click()
+    page.get_by_role("button", name="Delete everything by this member").click()
+    page.locator(".opened").wait_for()
+
+
+def report(page: Page) -> None:
+    """Report a member without a reason."""
+    page.get_by_role("button", name="Report").click()
+    page.locator(".opened").get_by_role("button", name="Report").click()
+    page.locator(".opened .error:not(:empty)").wait_for()
+
+
+def delete(page: Page) -> None:
+    """Open the form to delete what another member has written."""
+    page.locator("#post").get_by_role("button", name="Delete").click()
+    page.locator(".opened").wait_for()
+
+
 def try_out(page: Page) -> None:
     """Open the form of an operation in the documentation of the API."""
     operation = page.locator("[id$='-create_post']")
@@ -172,35 +199,48 @@ def try_out(page: Page) -> None:
     operation.get_by_role("button", name="Execute").wait_for()
 
 
-# What members and visitors do on a page, which makes it another one.
-BY_MEMBERS = {"post": open_forms, "write": write, "settings": create_secrets}
-BY_VISITORS = {"signin": guess, "reset": use_code, "docs": try_out}
+# What people do on a page, which makes it another one.
+ACTIONS = {
+    "visitor": {"signin": guess, "reset": use_code, "docs": try_out},
+    "member": {"post": open_forms, "write": write, "settings": create_secrets, "member": report},
+    "moderator": {"moderation": act, "member": moderate, "post": delete},
+}
+# The pages on which moderators see more than other members.
+FOR_MODERATORS = ("front", "post", "unusual", "locked", "member", "moderation")
+
+
+def run(folder: Path, *command: str) -> None:
+    """Run a command of the service."""
+    subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "posting", *command],
+        cwd=ROOT,
+        env=os.environ | environment(folder),
+        check=True,
+        capture_output=True,
+    )
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the settings of a community in a folder."""
+    return SETTINGS | {
+        "POSTING_INSTANCE_PATH": str(folder),
+        "POSTING_DATABASE_URL": f"sqlite:///{folder / 'posting.db'}",
+    }
 
 
 @contextmanager
 def community(folder: Path) -> Iterator[str]:
     """Serve a community with generated content; yield its URL."""
-    environment = SETTINGS | {
-        "POSTING_INSTANCE_PATH": str(folder),
-        "POSTING_DATABASE_URL": f"sqlite:///{folder / 'posting.db'}",
-    }
-    flask = [sys.executable, "-m", "flask", "--app", "posting"]
-    demo = ["demo", "--posts", "60", "--users", "12", "--comments", "600", "--images", "40"]
-    for command in (["db", "upgrade"], demo):
-        subprocess.run(
-            [*flask, *command],
-            cwd=ROOT,
-            env=os.environ | environment,
-            check=True,
-            capture_output=True,
-        )
+    run(folder, "db", "upgrade")
+    demo = ("--posts", "60", "--users", "12", "--comments", "600", "--images", "40")
+    run(folder, "demo", *demo)
     (folder / "about.md").write_text("# Elm Street\n\nAll who live here are *welcome*.\n")
-    with gunicorn("wsgi:app", "/readyz", **environment) as (url, _):
+    with gunicorn("wsgi:app", "/readyz", **environment(folder)) as (url, _):
         yield url
 
 
-def list_pages(url: str) -> dict[str, str]:
-    """Add unusual posts, and return the paths of the pages to check by their names."""
+def list_pages(folder: Path, url: str) -> dict[str, str]:
+    """Add unusual posts and some reports, and return the paths of the pages to check by their names."""
     posts = requests.get(f"{url}/posts?limit=60", timeout=60).json()
     post = max(posts, key=lambda each: each["comment_count"])
     member = Member(url, "featherstonehaugh-cholmondeley-w", LONG_NAME)
@@ -221,6 +261,14 @@ def list_pages(url: str) -> dict[str, str]:
     ):
         for answer in answers:
             member.post(f"/posts/{id}/comments", json={"content": answer})
+    locked = member.write("A post that is locked and pinned", "See below.")
+    moderator = Member(url, MODERATOR, "Morgan")
+    run(folder, "users", "promote", MODERATOR)
+    for mark in ("lock", "pin"):
+        moderator.session.put(f"{url}/posts/{locked}/{mark}", timeout=60).raise_for_status()
+    reason = {"reason": f"See this line: {'one-long-line-' * 10}"}
+    for target in (f"posts/{unusual}", f"posts/{post['id']}", f"users/{post['author']['id']}"):
+        moderator.post(f"/{target}/reports", json=reason)
     return {
         "front": "/",
         "active": "/?sort=active",
@@ -232,6 +280,7 @@ def list_pages(url: str) -> dict[str, str]:
         "unusual": f"/p/{unusual}",
         "hebrew": f"/p/{hebrew}",
         "long": f"/p/{long}",
+        "locked": f"/p/{locked}",
         "member": f"/@{post['author']['username']}",
         "comments": f"/@{post['author']['username']}?show=comments",
         "name": f"/@{member.name}",
@@ -244,6 +293,7 @@ def list_pages(url: str) -> dict[str, str]:
         "edit": f"/p/{unusual}/edit",
         "settings": "/settings",
         "inbox": "/inbox",
+        "moderation": "/moderation",
         "unsent": "/unsent",
         "deleted": "/account-deleted",
         "about": "/about",
@@ -258,7 +308,8 @@ class Member:
     def __init__(self, url: str, name: str, display_name: str) -> None:
         self.url, self.name, self.session = url, name, requests.Session()
         account = {"username": name, "password": PASSWORD}
-        self.post("/signup", json=account | {"display_name": display_name})
+        if not requests.get(f"{url}/users?username={name}", timeout=60).json():
+            self.post("/signup", json=account | {"display_name": display_name})
         self.post("/signin", json=account)
 
     def post(self, path: str, **body: Any) -> dict[str, Any]:
@@ -390,7 +441,7 @@ def main() -> None:
 def check(chromium: Browser, folder: Path, url: str, screenshots: Path | None) -> list[str]:
     """Print a table of figures, and return the goals that are missed."""
     modules = install(folder)
-    pages = list_pages(url)
+    pages = list_pages(folder, url)
     print("| what | figure | goal |")
     print("|---|---|---|")
     missed = check_sizes(url)
@@ -426,16 +477,18 @@ def check_sizes(url: str) -> list[str]:
 def check_in_browser(
     chromium: Browser, modules: Path, url: str, pages: dict[str, str], screenshots: Path | None
 ) -> list[str]:
-    """Look at each page as a visitor and as a member, on each screen; return the faults."""
+    """Look at each page as a visitor, a member and a moderator, on each screen; return the faults."""
     axe = (modules / "axe-core" / "axe.min.js").read_text()
-    page = Member(url, NAME, LONG_NAME).open_page(chromium)
+    states: dict[str, Any] = {"visitor": None}
+    for who, name in (("member", NAME), ("moderator", MODERATOR)):
+        page = Member(url, name, LONG_NAME).open_page(chromium)
+        states[who] = page.context.storage_state()
+        page.context.close()
     Member(url, "grace", "Grace Hopper").write("On looms", f"Ask @{NAME}.")  # for the inbox
-    storage = page.context.storage_state()
-    page.context.close()
     missed: list[str] = []
     count = 0
     for scheme, width in SCREENS:
-        for who, state in (("visitor", None), ("member", storage)):
+        for who, state in states.items():
             context = chromium.new_context(
                 color_scheme=scheme,
                 viewport={"width": width, "height": 800},
@@ -458,10 +511,10 @@ def check_in_browser(
 def open_pages(
     context: BrowserContext, url: str, pages: dict[str, str], who: str
 ) -> Iterator[tuple[str, Page]]:
-    """Open each page, and again to do what members or visitors do on it."""
+    """Open each page, and again to do what such people do on it."""
     page = context.new_page()
-    actions = BY_MEMBERS if who == "member" else BY_VISITORS
-    for name, action in [*dict.fromkeys(pages).items(), *actions.items()]:
+    looked_at = FOR_MODERATORS if who == "moderator" else pages
+    for name, action in [*dict.fromkeys(looked_at).items(), *ACTIONS[who].items()]:
         page.goto(url + pages[name])
         page.wait_for_load_state("networkidle")
         if action:

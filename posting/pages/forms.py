@@ -14,12 +14,19 @@ from posting.accounts.schemas import (
     PasswordReset,
     ProfileChange,
     RecoveryCodesInput,
+    RemovalQuery,
     SignUp,
     TokenInput,
 )
 from posting.comments.schemas import CommentInput
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
 from posting.invitations.schemas import InvitationInput
+from posting.moderation.schemas import (
+    RemovalInput,
+    ReportDecision,
+    ReportInput,
+    SuspensionInput,
+)
 from posting.posts.schemas import PostInput
 
 SCHEMAS = {
@@ -34,6 +41,11 @@ SCHEMAS = {
     "token": TokenInput(),
     "recovery-codes": RecoveryCodesInput(),
     "invitation": InvitationInput(),
+    "report": ReportInput(),
+    "dismissal": ReportDecision(),
+    "deletion": RemovalQuery(),
+    "suspension": SuspensionInput(),
+    "removal": RemovalInput(),
 }
 
 

@@ -27,7 +27,7 @@ from posting.markdown import excerpt
 from posting.pages import elements, forms, highlight, markdown, threads
 from posting.pages.schemas import DeletedQuery, FrontPageQuery, MemberQuery, PostQuery, SearchQuery
 from posting.plurals import count
-from posting.posts.queries import ORDERS, get_post, select_posts
+from posting.posts.queries import ORDERS, get_post, list_pinned_posts, select_posts
 from posting.posts.schemas import IMAGES_PER_POST, Preview, PreviewInput
 from posting.posts.search import INDEX as POST_INDEX
 from posting.search.results import paginate_results
@@ -51,7 +51,7 @@ POLICY = (
 )
 NOT_FOR_ROBOTS = (
     *("/search", "/settings", "/inbox", "/unsent", "/write", "/p/*/edit"),
-    *("/account-deleted", "/reset"),
+    *("/account-deleted", "/reset", "/moderation"),
 )
 ERROR_TYPES = ["application/problem+json", "application/json", "text/html"]
 # A preview is requested several times while a post is written.
@@ -159,7 +159,7 @@ def add_thumbnails(posts: Page) -> None:
 
 @page_at("/", access=PAGE_READERS, query=FrontPageQuery())
 def show_latest_posts(query: dict[str, Any]) -> Reply:
-    """Show the latest posts."""
+    """Show the pinned posts, and then the latest ones."""
     order = ORDERS[query["sort"]]
     posts = paginate(
         select_posts(excerpt=True),
@@ -169,8 +169,11 @@ def show_latest_posts(query: dict[str, Any]) -> Reply:
         time=order.time,
         newest_first=True,
     )
-    add_thumbnails(posts)
-    return page("front.html", page=posts, sort=query["sort"])
+    pinned = [] if "cursor" in query else list_pinned_posts()
+    others = [post for post in posts.items if not post["pinned"]]  # on every page
+    shown = Page([*pinned, *others], posts.next_cursor)
+    add_thumbnails(shown)
+    return page("front.html", page=shown, sort=query["sort"])
 
 
 @page_at("/search", access=PAGE_READERS, query=SearchQuery())
@@ -308,6 +311,12 @@ def show_settings() -> Reply:
 def show_inbox() -> Reply:
     """Show the list of one's own notifications, which the script fills."""
     return page("inbox.html")
+
+
+@page_at("/moderation", access=PAGE_READERS)
+def show_moderation() -> Reply:
+    """Show the lists of moderators, which the script fills."""
+    return page("moderation.html")
 
 
 @page_at("/unsent", access=PAGE_READERS)

@@ -26,8 +26,14 @@ export function setMe(user) {
   show();
 }
 
-function show() {
+/** Let the style sheet show what is for members and for moderators. */
+function markPage() {
   html.classList.toggle("member", me !== null);
+  html.classList.toggle("moderator", me?.role === "moderator");
+}
+
+function show() {
+  markPage();
   showReader(document);
   document.dispatchEvent(new Event("account"));
 }
@@ -46,6 +52,7 @@ export function showReader(part) {
     const mayDelete = isAuthor || me?.role === "moderator";
     for (const element of all(actions, ".for-author")) element.hidden = !isAuthor;
     for (const element of all(actions, ".for-deleter")) element.hidden = !mayDelete;
+    for (const element of all(actions, ".for-others")) element.hidden = !me || isAuthor;
   }
 }
 
@@ -93,6 +100,6 @@ async function loadSignOut(event) {
 }
 
 document.addEventListener("click", loadSignOut, true);
-html.classList.toggle("member", me !== null);
+markPage();
 html.classList.add("ready");
 ready(show);

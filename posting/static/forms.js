@@ -11,6 +11,8 @@ import { ready, root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { say } from "./status.js";
 
+/** @typedef {import("./problem.js").Problem} Problem */
+
 /**
  * @typedef {object} Handler
  * @property {(form: HTMLFormElement, data: any, etag: string | null) => unknown} [sent]
@@ -18,6 +20,8 @@ import { say } from "./status.js";
  *   form is not sent.
  * @property {(body: Record<string, string | null>) => object} [toBody] What is sent, if it is not
  *   what the controls hold.
+ * @property {(form: HTMLFormElement, problem: Problem) => unknown} [failed] What is done about a
+ *   problem. With true, the problem is not shown.
  * @property {() => boolean} [hasFiles] Whether it holds files, which no draft can keep.
  * @property {boolean} [isFilled] Whether the module makes the form usable when it has filled it.
  */
@@ -69,6 +73,7 @@ async function submit(form) {
     await send(form);
   } catch (error) {
     const problem = problemOf(error);
+    if (await handler?.failed?.(form, problem)) return;
     showErrors(form, problem);
     if (problem.status === 401 && form.dataset.form !== "sign-in")
       offerToSignIn(form, handler?.hasFiles?.());

@@ -4,14 +4,15 @@ import { me, showReader } from "./account.js";
 import { onAction, press } from "./actions.js";
 import { request, versionOf } from "./api.js";
 import { sendRequest } from "./buttons.js";
-import { all, copyOf, first, onEvent } from "./dom.js";
-import { listDrafts, restoreDraft } from "./drafts.js";
-import { isChanged } from "./fields.js";
+import { all, copyOf, first } from "./dom.js";
+import { listDrafts } from "./drafts.js";
 import { showFolds } from "./folds.js";
 import { onForm } from "./forms.js";
 import "./main.js";
 import { linkTo } from "./offers.js";
+import { focusText, openedForm, openForm, openerOf, openQuestion } from "./opening.js";
 import { goTo, ready, root } from "./page.js";
+import "./reporting.js";
 import { markNew, nextNew } from "./seen.js";
 import { say, sayNext } from "./status.js";
 import { showSubscription } from "./subscription.js";
@@ -19,13 +20,9 @@ import "./text.js";
 import { showTimes } from "./times.js";
 import { count } from "./words.js";
 
-/** @type {WeakMap<HTMLFormElement, HTMLElement>} the button that opened a form */
-const openers = new WeakMap();
-
 const idOf = (comment) => comment.id.slice("c-".length);
 const commentOf = (element) => element.closest("li[id^=c-]");
 const comments = () => all(document, ".thread > li");
-const openedForm = () => first(document, ".opened");
 const post = location.pathname.slice(`${root}/p/`.length);
 const urlOf = (id) => `${root}/p/${post}?comment=${id}#c-${id}`;
 
@@ -43,10 +40,11 @@ function showActions(comment) {
   for (const button of all(comment, ".own")) button.remove();
   const place = first(comment, ".actions");
   if (!place) return;
-  const isAuthor = me !== null && comment.dataset.by === me.id;
+  const url = `${root}/comments/${idOf(comment)}`;
   for (const button of [...copyOf("comment-actions").children]) {
-    if (!isAuthor && (button.dataset.action === "edit" || me?.role !== "moderator")) continue;
-    if (button.dataset.api) button.dataset.url = `${root}/comments/${idOf(comment)}`;
+    const { action } = button.dataset;
+    if (!mayDo(action, comment)) continue;
+    button.dataset.url = action === "report" ? `${url}/reports` : url;
     place.insertBefore(button, first(place, "[data-action=fold]"));
   }
   const by = first(comment, ".meta");
@@ -54,19 +52,13 @@ function showActions(comment) {
   for (const action of place.children) action.setAttribute("aria-describedby", by.id);
 }
 
-/** Open a form below the comment of a button, after `fill` has filled it. */
-function openForm(template, button, fill) {
-  openedForm()?.remove();
-  const form = copyOf(template);
-  form.classList.add("opened");
-  openers.set(form, button);
-  fill(form);
-  first(commentOf(button), "article").append(form);
-  restoreDraft(form);
-  return form;
+/** Return whether the reader may do something with a comment. */
+function mayDo(action, comment) {
+  if (me === null) return false;
+  const isAuthor = comment.dataset.by === me.id;
+  if (action === "report") return !isAuthor;
+  return isAuthor || (action === "delete-comment" && me.role === "moderator");
 }
-
-const focusText = (form) => first(form, "textarea").focus();
 
 function openReply(link) {
   return openForm("reply-form", link, (form) => {
@@ -88,22 +80,6 @@ async function openEdit(button) {
 
 onAction("reply", (link) => (me ? focusText(openReply(link)) : goTo(link.href)));
 onAction("edit", async (button) => focusText(await openEdit(button)));
-onAction("cancel", ({ form }) => close(form));
-
-/** Close a form. Its text is kept as a draft. */
-function close(form) {
-  const comment = commentOf(form);
-  const opener = openers.get(form);
-  form.remove();
-  // The buttons are new if the session or the page has changed.
-  (opener.isConnected ? opener : first(comment, ".actions a, .meta a")).focus();
-  if (isChanged(form)) say("Your text is kept.", linkTo("Unsent texts", `${root}/unsent`));
-}
-
-onEvent("keydown", (target, event) => {
-  const form = event.key === "Escape" && !event.isComposing && target.closest(".opened");
-  if (form) close(form);
-});
 
 onForm("comment", {
   async sent(form, data) {
@@ -122,20 +98,45 @@ onForm("edit-comment", {
   },
 });
 
-onAction("delete-comment", async (button) => {
-  const comment = commentOf(button);
-  const ids = [comment.id, comment.previousElementSibling?.id, "comment-count"];
-  if (await sendRequest(button)) await showChange("The comment is deleted.", ids);
+/** What follows when something was deleted, by the action of a button that is there or was. */
+const AFTER_DELETION = {
+  "delete-comment": (ids) => showChange("The comment is deleted.", [...ids, "comment-count"]),
+  "delete-image": () => showChange("The image is deleted.", ["images", "title"]),
+  "delete-post"() {
+    sayNext("The post is deleted.");
+    goTo(`${root}/`);
+  },
+};
+
+/** Return the ids of the comment that an element is in, if it is in one, and of the one before. */
+function placesOf(element) {
+  const comment = commentOf(element);
+  return comment ? [comment.id, comment.previousElementSibling?.id] : [];
+}
+
+/** Return whether the reader has written what a button is about. */
+function isOwn(button) {
+  const { by, author } = button.closest("[data-by], [data-author]").dataset;
+  return (by ?? author) === me?.id;
+}
+
+for (const [action, follow] of Object.entries(AFTER_DELETION))
+  onAction(action, async (button) => {
+    if (!isOwn(button)) return openQuestion("deletion-form", button);
+    const ids = placesOf(button);
+    if (await sendRequest(button)) await follow(ids);
+  });
+
+onForm("deletion", {
+  async sent(form) {
+    const ids = placesOf(form);
+    form.remove();
+    await AFTER_DELETION[openerOf(form).dataset.action](ids);
+  },
 });
 
-onAction("delete-image", async (button) => {
-  if (await sendRequest(button)) await showChange("The image is deleted.", ["images", "title"]);
-});
-
-onAction("delete-post", async (button) => {
-  if (!(await sendRequest(button))) return;
-  sayNext("The post is deleted.");
-  goTo(`${root}/`);
+onAction("change-post", async (button) => {
+  if (await sendRequest(button)) await showChange(button.dataset.done, [button.id]);
 });
 
 /**
@@ -148,7 +149,7 @@ async function showChange(text, ids, url = location.href) {
   try {
     await refresh();
     const shown = ids.map((id) => document.getElementById(id)).find(Boolean);
-    shown.tabIndex = -1;
+    if (shown.tabIndex < 0) shown.tabIndex = -1; // so that it can have the focus
     shown.focus();
     say(text);
   } catch {
@@ -163,7 +164,7 @@ async function refresh() {
   if (!response.ok) throw new Error(response.statusText);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const form = openedForm();
-  const home = form && commentOf(form).id;
+  const home = form?.parentElement.closest("[id]").id;
   for (const id of ["post", "threads", "images"]) {
     const part = page.getElementById(id);
     const former = document.getElementById(id);
@@ -178,7 +179,8 @@ async function refresh() {
   showReader(document);
   showSubscription();
   showComments();
-  if (form) document.getElementById(home)?.querySelector("article")?.append(form);
+  const place = form && document.getElementById(home);
+  if (place) (first(place, "article") ?? place).append(form);
 }
 
 /** Show what the script adds to the comments. */

@@ -137,6 +137,31 @@ def test_the_front_page_has_both_orders(alice, read, monkeypatch):
     assert re.findall(r"Post (\d)", read("/" + older["href"]).text) == ["2", "1"]
 
 
+def test_pinned_posts_come_first_and_once(alice, moderator, read, monkeypatch):
+    monkeypatch.setattr(views, "POSTS_PER_PAGE", 3)
+    posts = [alice.create_post(f"Post {number}") for number in range(7)]
+    for number in (0, 5):
+        time.sleep(0.002)  # with the same timestamp, their ids would decide
+        assert moderator.put(f"/posts/{posts[number]['id']}/pin").status_code == 204
+    for query in ("", "sort=active"):
+        found, url = [], f"/?{query}"
+        while url:
+            page = read(url)
+            assert page.text.count("Pinned") == (0 if found else 2)
+            found.append(re.findall(r"Post (\d)", page.text))
+            url = next(("/" + link["href"] for link in page.all("a", rel="next")), None)
+        assert found[0][:2] == ["5", "0"], query
+        assert sorted(number for shown in found for number in shown) == [*"0123456"]
+    assert "Pinned" not in read("/@alice").text
+    moderator.delete(f"/posts/{posts[0]['id']}/pin")
+    assert read("/").text.count("Pinned") == 1
+
+
+def test_only_pinned_posts_are_no_empty_page(post, moderator, read):
+    moderator.put(f"/posts/{post['id']}/pin")
+    assert "There are no posts yet." not in read("/").text
+
+
 @pytest.mark.parametrize("path", ["/", "/p/{id}", "/@alice"])
 def test_names_in_the_query_that_trackers_add_are_ignored(read, post, path):
     read(path.format(**post) + "?fbclid=x&utm_source=y&utm_source=z")
@@ -170,6 +195,38 @@ def test_those_who_may_delete_images_are_offered_to(alice, post, read):
     assert page.all("div", **{"data-author": alice.user["id"]})
     assert page.all("details", hidden=None)
     assert page.all("button", **{"data-api": "DELETE", "data-url": f"/images/{image['id']}"})
+
+
+def test_moderators_lock_and_pin_a_post(moderator, post, read):
+    for name, on, off in (("lock", "Lock", "Unlock"), ("pin", "Pin", "Unpin")):
+        url = f"/posts/{post['id']}/{name}"
+        for method, label, following in (("PUT", on, "DELETE"), ("DELETE", off, "PUT")):
+            page = read(path_of(post))
+            assert page.all("button", id=name, **{"data-api": method, "data-url": url}), label
+            assert label in page.texts
+            assert moderator.open(url, method=method).status_code == 204
+            [button] = read(path_of(post)).all("button", id=name)
+            assert button["data-api"] == following
+
+
+def test_a_locked_post_says_so(moderator, post, read):
+    assert "This post is locked." not in read(path_of(post)).text
+    moderator.put(f"/posts/{post['id']}/lock")
+    assert "This post is locked. Only moderators can comment." in read(path_of(post)).text
+
+
+@pytest.mark.parametrize(
+    ("path", "forms"),
+    [
+        ("/p/{id}", ["report", "deletion"]),
+        ("/@alice", ["report", "suspension", "removal"]),
+        ("/moderation", ["deletion", "suspension", "dismissal"]),
+    ],
+)
+def test_a_page_has_forms_for_reasons(post, read, path, forms):
+    page = read(path.format(**post))
+    found = [form["data-form"] for form in page.all("form") if "data-form" in form]
+    assert [name for name in found if "comment" not in name] == forms
 
 
 def test_an_edited_post_says_so(alice, post, read):
@@ -340,7 +397,11 @@ def test_static_files_change_their_url_with_their_content(read, anonymous):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/p/{id}", "/write", "/settings", "/inbox", "/signin", "/signup", "/reset"]
+    "path",
+    [
+        *("/", "/p/{id}", "/@alice", "/write", "/settings", "/inbox", "/moderation"),
+        *("/signin", "/signup", "/reset"),
+    ],
 )
 def test_no_module_waits_for_another(read, anonymous, post, path):
     """A page preloads all modules that its script imports, and each once."""
@@ -421,7 +482,7 @@ def test_search_engines_are_told_what_not_to_read(anonymous):
     response = anonymous.get("/robots.txt")
     assert response.mimetype == "text/plain"
     assert response.text.startswith("User-agent: *\nDisallow: /search\nDisallow: /settings\n")
-    disallowed = {f"Disallow: {path}" for path in ("/p/*/edit", "/reset", "/inbox")}
+    disallowed = {f"Disallow: {path}" for path in ("/p/*/edit", "/reset", "/inbox", "/moderation")}
     assert disallowed < set(response.text.splitlines())
 
 
@@ -438,6 +499,7 @@ def test_search_engines_are_told_what_not_to_read(anonymous):
         "/reset",
         "/settings",
         "/inbox",
+        "/moderation",
         "/no",
     ],
 )
@@ -461,6 +523,7 @@ def test_the_policy_of_pages_allows_nothing_inline_and_no_other_server(anonymous
         "/p/{post}/edit",
         "/settings",
         "/inbox",
+        "/moderation",
         "/signin",
         "/signup",
         "/reset",

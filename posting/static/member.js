@@ -1,0 +1,80 @@
+// The page of a member: reporting them, and what moderators see of them and do.
+
+import { onAction } from "./actions.js";
+import { request } from "./api.js";
+import { sendRequest } from "./buttons.js";
+import { copyOf, first } from "./dom.js";
+import { bodyOf } from "./fields.js";
+import { onForm } from "./forms.js";
+import "./main.js";
+import { contentOf, factsOf, nameOf, suspensionOf } from "./moderating.js";
+import { openQuestion } from "./opening.js";
+import { goTo } from "./page.js";
+import "./reporting.js";
+import { say, sayNext } from "./status.js";
+
+const opener = () => first(document, "[data-action=moderate]");
+const place = () => first(document, "#known");
+
+/** Show what moderators see of the member, with the focus on it. */
+async function showPanel() {
+  const { data } = await request("GET", opener().dataset.url);
+  const panel = copyOf("member-panel");
+  for (const fact of factsOf(data)) {
+    const item = document.createElement("li");
+    item.textContent = fact;
+    first(panel, "[data-facts]").append(item);
+  }
+  const button = (action) => first(panel, `[data-action=${action}]`);
+  const isModerator = data.role === "moderator";
+  const isSuspended = data.suspension !== null;
+  button("suspend").hidden = isModerator || isSuspended;
+  button("lift").hidden = !isSuspended;
+  button("remove-everything").hidden = isModerator;
+  button("remove-everything").dataset.confirm =
+    `Delete all that ${nameOf(data)} has written? There are ${contentOf(data)}. This cannot be undone.`;
+  place().replaceChildren(panel);
+  opener().setAttribute("aria-expanded", "true");
+  panel.focus();
+}
+
+onAction("moderate", (button) => {
+  if (button.getAttribute("aria-expanded") === "false") return showPanel();
+  place().replaceChildren();
+  button.setAttribute("aria-expanded", "false");
+});
+
+onAction("suspend", (button) => openQuestion("suspension-form", button));
+
+onForm("suspension", {
+  toBody: (values) => suspensionOf(values),
+  async sent(form) {
+    form.remove();
+    await showPanel();
+    say("The member is suspended, and signed out everywhere.");
+  },
+});
+
+onAction("lift", async (button) => {
+  if (!(await sendRequest(button))) return;
+  await showPanel();
+  say("The suspension is lifted.");
+});
+
+onAction("remove-everything", (button) => openQuestion("removal-form", button));
+
+onForm("removal", {
+  /** Go on after the first step, until nothing is left. */
+  async sent(form, step) {
+    const bar = first(form, "progress");
+    let { removed, left } = step;
+    while (left > 0) {
+      Object.assign(bar, { hidden: false, max: removed + left, value: removed });
+      const { data } = await request("POST", form.action, { body: bodyOf(form) });
+      removed += data.removed;
+      left = data.left;
+    }
+    sayNext("Everything by this member is deleted.");
+    goTo(location.pathname);
+  },
+});

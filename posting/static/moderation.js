@@ -1,0 +1,104 @@
+// The page of moderation: reports, applications, the latest comments, and the log.
+
+import { me, setMe } from "./account.js";
+import { onAction } from "./actions.js";
+import { request } from "./api.js";
+import { sendRequest } from "./buttons.js";
+import { first } from "./dom.js";
+import "./main.js";
+import { nameOf, sentenceOf } from "./moderating.js";
+import { root } from "./page.js";
+import { problemOf } from "./problem.js";
+import { showReports } from "./reports.js";
+import { listInPages, listOf } from "./rows.js";
+import { say } from "./status.js";
+
+const LISTS = {
+  reports: showReports,
+  applications: listInPages("applications", "application-row", `${root}/applications`, fillApplication),
+  comments: listInPages("comments", "comment-row", `${root}/comments?limit=20`, fillComment),
+  log: listInPages("log", "act-row", `${root}/moderation/log`, fillAct),
+};
+
+let isShown = false;
+
+/** Show all lists at once, so that nothing moves, to moderators. The service knows who is one. */
+async function showDesk() {
+  if (me === null || isShown) return;
+  isShown = true;
+  const { data } = await request("GET", `${root}/users/me`).catch(() => ({ data: me }));
+  if (data.role !== me?.role) setMe(data);
+  const isModerator = data.role === "moderator";
+  first(document, "#no-moderator").hidden = isModerator;
+  if (!isModerator) return;
+  await Promise.all(Object.keys(LISTS).map(show));
+  first(document, "#desk").hidden = false;
+}
+
+async function show(name) {
+  const place = first(sectionOf(name), ".problem");
+  try {
+    await LISTS[name]();
+    showWhetherEmpty(name);
+  } catch (error) {
+    place.textContent = problemOf(error).message;
+  }
+}
+
+const sectionOf = (name) => listOf(name).closest("section");
+
+function showWhetherEmpty(name) {
+  first(sectionOf(name), "[data-none]").hidden = listOf(name).children.length > 0;
+}
+
+function fillApplication(row, { id, username, display_name, bio, application, created_at }) {
+  const name = first(row, "[data-name]");
+  name.textContent = display_name ? `${display_name} (@${username})` : username;
+  name.id = `application-${id}`;
+  first(row, "time").dateTime = created_at;
+  first(row, "[data-bio]").textContent = bio ?? "";
+  first(row, "[data-reason]").textContent = application;
+  const url = `${root}/applications/${id}`;
+  for (const [action, target] of [["approve", `${url}/approval`], ["refuse", url]]) {
+    const button = first(row, `[data-action=${action}]`);
+    button.dataset.url = target;
+    button.setAttribute("aria-describedby", name.id);
+  }
+}
+
+function fillComment(row, { id, post_id, post_title, author, content, created_at }) {
+  const title = first(row, "[data-title]");
+  title.textContent = post_title;
+  title.href = `${root}/p/${post_id}?comment=${id}#c-${id}`;
+  first(row, "[data-by-whom]").textContent = nameOf(author);
+  first(row, "time").dateTime = created_at;
+  first(row, "[data-excerpt]").textContent = content;
+}
+
+function fillAct(row, act) {
+  first(row, "[data-words]").textContent = sentenceOf(act);
+  first(row, "time").dateTime = act.created_at;
+  first(row, "[data-reason]").textContent = act.reason ?? "";
+}
+
+/** Decide on an application, and go on to the next one. */
+async function decide(button) {
+  let text = button.dataset.done;
+  try {
+    if (!(await sendRequest(button))) return;
+  } catch (problem) {
+    if (problem.status !== 404) throw problem;
+    text = "Another moderator has decided on this application already.";
+  }
+  const row = button.closest("li");
+  const next = row.nextElementSibling ?? row.previousElementSibling ?? listOf("applications");
+  row.remove();
+  showWhetherEmpty("applications");
+  next.focus();
+  say(text);
+}
+
+onAction("approve", decide);
+onAction("refuse", decide);
+
+document.addEventListener("account", showDesk);

@@ -1,0 +1,15 @@
+// Reporting a post, a comment or a member to the moderators.
+
+import { onAction } from "./actions.js";
+import { onForm } from "./forms.js";
+import { closeForm, openQuestion } from "./opening.js";
+import { say } from "./status.js";
+
+onAction("report", (button) => openQuestion("report-form", button));
+
+onForm("report", {
+  sent(form) {
+    closeForm(form);
+    say("Thank you. When a moderator has looked at it, you find the answer in your inbox.");
+  },
+});
