@@ -130,8 +130,8 @@ export function factsOf(member) {
     facts.push(`Suspended since ${dateOf(since)}, ${end}.${reason ? ` Reason: ${reason}` : ""}`);
   }
   facts.push(last_seen_at ? `Last seen on ${dateOf(last_seen_at)}.` : "Never signed in.");
-  if (invited_by) facts.push(`Invited by ${nameOf(invited_by)}.`);
-  if (invited.length > 0) facts.push(`Has invited ${invited.map(nameOf).join(", ")}.`);
+  if (invited_by) facts.push(`Invited by ${invited_by}.`);
+  if (invited.length > 0) facts.push(`Has invited ${invited.join(", ")}.`);
   if (application) facts.push(`Asked for the account with these words: “${application}”`);
   facts.push(`Has ${contentOf(member)}.`);
   const { open_reports, closed_reports } = member;

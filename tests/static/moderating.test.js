@@ -119,9 +119,9 @@ test("what is known of a member is in sentences", () => {
 });
 
 test("who invited a member is told, and whom the member invited", () => {
-  const facts = factsOf({ ...MEMBER, invited_by: MORGAN, invited: [MORGAN, GRACE] });
+  const facts = factsOf({ ...MEMBER, invited_by: "morgan", invited: ["ada", "grace"] });
   assert.ok(facts.includes("Invited by morgan."));
-  assert.ok(facts.includes("Has invited morgan, Grace Hopper."));
+  assert.ok(facts.includes("Has invited ada, grace."));
 });
 
 test("a suspension has its time and its reason", () => {

@@ -145,6 +145,7 @@ def test_a_finger_hits_everything(people, url, sign_up):
     for address in (
         *(post, f"{post}/edit", member, f"{member}?show=comments", f"{url}/settings"),
         *(f"{url}/", f"{url}/search?q=engines", f"{url}/write", f"{url}/inbox", f"{url}/unsent"),
+        f"{url}/moderation",
         f"{url}/signin",
     ):
         page.goto(address)
@@ -304,7 +305,7 @@ def test_nothing_moves_while_a_page_is_loaded(people, url, sign_up):
     paths = [post, f"{post}?sort=newest", f"{post}/edit", member, f"{member}?show=comments"]
     paths += ["/", "/?sort=active", "/search?q=engines", "/write", "/settings", "/unsent"]
     paths += ["/signin", "/signup#code", "/signup", "/reset#code", "/reset", "/account-deleted"]
-    paths += ["/nowhere", "/inbox"]
+    paths += ["/nowhere", "/inbox", "/moderation"]
     for page in (ada, people.open_page()):
         for path in paths:
             for width in (360, 1280):
