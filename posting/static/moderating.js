@@ -46,7 +46,10 @@ const OUTCOMES = {
   suspended: "suspended the author",
 };
 /** Acts of the log that are no verbs. */
-const VERBS = { "reset link": "made a link to choose a password for", "password reset": "chose a new password for" };
+const VERBS = {
+  "reset link": "made a link to choose a password for",
+  "password reset": "chose a new password for",
+};
 
 /**
  * Return the name of a member, whose account may be gone.

@@ -13,11 +13,16 @@ import { showReports } from "./reports.js";
 import { listInPages, listOf } from "./rows.js";
 import { say } from "./status.js";
 
+const URLS = {
+  applications: `${root}/applications`,
+  comments: `${root}/comments?limit=20`,
+  log: `${root}/moderation/log`,
+};
 const LISTS = {
   reports: showReports,
-  applications: listInPages("applications", "application-row", `${root}/applications`, fillApplication),
-  comments: listInPages("comments", "comment-row", `${root}/comments?limit=20`, fillComment),
-  log: listInPages("log", "act-row", `${root}/moderation/log`, fillAct),
+  applications: listInPages("applications", "application-row", URLS.applications, fillApplication),
+  comments: listInPages("comments", "comment-row", URLS.comments, fillComment),
+  log: listInPages("log", "act-row", URLS.log, fillAct),
 };
 
 let isShown = false;
@@ -59,7 +64,10 @@ function fillApplication(row, { id, username, display_name, bio, application, cr
   first(row, "[data-bio]").textContent = bio ?? "";
   first(row, "[data-reason]").textContent = application;
   const url = `${root}/applications/${id}`;
-  for (const [action, target] of [["approve", `${url}/approval`], ["refuse", url]]) {
+  for (const [action, target] of [
+    ["approve", `${url}/approval`],
+    ["refuse", url],
+  ]) {
     const button = first(row, `[data-action=${action}]`);
     button.dataset.url = target;
     button.setAttribute("aria-describedby", name.id);

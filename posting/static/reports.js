@@ -5,7 +5,15 @@ import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { all, copyOf, first } from "./dom.js";
 import { onForm } from "./forms.js";
-import { changeOf, nameOf, outcomeOf, placeOf, resourceOf, suspensionOf, titleOf } from "./moderating.js";
+import {
+  changeOf,
+  nameOf,
+  outcomeOf,
+  placeOf,
+  resourceOf,
+  suspensionOf,
+  titleOf,
+} from "./moderating.js";
 import { openQuestion } from "./opening.js";
 import { root } from "./page.js";
 import { listInPages, listOf } from "./rows.js";
@@ -51,7 +59,7 @@ function fillRow(row, report) {
   for (const [action, url] of Object.entries(urls)) {
     const button = first(row, `[data-action=${action}]`);
     button.hidden = !url;
-    button.dataset.url = root + url;
+    button.dataset.url = url ? root + url : "";
     button.setAttribute("aria-describedby", title.id);
   }
 }

@@ -1,6 +1,7 @@
 // Words for people, where the API speaks to programs: by the code of a problem or of an error.
 
 import { FAILED } from "./problem.js";
+import { dateOf } from "./times.js";
 
 /** Responses that are errors, by their code or by the task of the request and their code. */
 const PROBLEMS = {
@@ -100,7 +101,15 @@ const ERRORS = {
 export function explainProblem(problem, task) {
   if (problem === null) return OFFLINE[task];
   const { code, detail } = problem;
+  if (code === "suspended") return explainSuspension(detail);
   return PROBLEMS[`${task} ${code}`] ?? PROBLEMS[code] ?? detail ?? FAILED;
+}
+
+/** Return until when an account is suspended, and why, which only the words of the service say. */
+function explainSuspension(detail = "") {
+  const [, until, reason] = /^[^.]* suspended(?: until (\S+))?\.(?: (.*))?$/s.exec(detail) ?? [];
+  const start = until ? `Your account is suspended until ${dateOf(until)}.` : PROBLEMS.suspended;
+  return reason ? `${start} Reason: ${reason}` : start;
 }
 
 /**
