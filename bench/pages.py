@@ -240,7 +240,7 @@ def community(folder: Path) -> Iterator[str]:
 
 
 def list_pages(folder: Path, url: str) -> dict[str, str]:
-    """Add unusual posts and some reports, and return the paths of the pages to check by their names."""
+    """Add unusual posts and reports, and return the paths of the pages to check by their names."""
     posts = requests.get(f"{url}/posts?limit=60", timeout=60).json()
     post = max(posts, key=lambda each: each["comment_count"])
     member = Member(url, "featherstonehaugh-cholmondeley-w", LONG_NAME)
@@ -477,7 +477,7 @@ def check_sizes(url: str) -> list[str]:
 def check_in_browser(
     chromium: Browser, modules: Path, url: str, pages: dict[str, str], screenshots: Path | None
 ) -> list[str]:
-    """Look at each page as a visitor, a member and a moderator, on each screen; return the faults."""
+    """Look at the pages as a visitor, a member and a moderator; return the faults."""
     axe = (modules / "axe-core" / "axe.min.js").read_text()
     states: dict[str, Any] = {"visitor": None}
     for who, name in (("member", NAME), ("moderator", MODERATOR)):

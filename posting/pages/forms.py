@@ -21,12 +21,7 @@ from posting.accounts.schemas import (
 from posting.comments.schemas import CommentInput
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
 from posting.invitations.schemas import InvitationInput
-from posting.moderation.schemas import (
-    RemovalInput,
-    ReportDecision,
-    ReportInput,
-    SuspensionInput,
-)
+from posting.moderation.schemas import RemovalInput, ReportDecision, ReportInput, SuspensionInput
 from posting.posts.schemas import PostInput
 
 SCHEMAS = {

@@ -23,7 +23,7 @@ export const focusText = (form) => first(form, "textarea").focus();
  * Open a form below what a button is about, after `fill` has filled it.
  * @param {string} template
  * @param {HTMLElement} button
- * @param {(form: HTMLFormElement) => void} fill
+ * @param {(form: any) => void} fill
  */
 export function openForm(template, button, fill) {
   openedForm()?.remove();

@@ -10,7 +10,7 @@ import { showFolds } from "./folds.js";
 import { onForm } from "./forms.js";
 import "./main.js";
 import { linkTo } from "./offers.js";
-import { focusText, openedForm, openForm, openerOf, openQuestion } from "./opening.js";
+import { focusText, openedForm, openerOf, openForm, openQuestion } from "./opening.js";
 import { goTo, ready, root } from "./page.js";
 import "./reporting.js";
 import { markNew, nextNew } from "./seen.js";
