@@ -52,7 +52,7 @@ export function showReader(part) {
     const mayDelete = isAuthor || me?.role === "moderator";
     for (const element of all(actions, ".for-author")) element.hidden = !isAuthor;
     for (const element of all(actions, ".for-deleter")) element.hidden = !mayDelete;
-    for (const element of all(actions, ".for-others")) element.hidden = !me || isAuthor;
+    for (const element of all(actions, ".for-others")) element.hidden = !me || mayDelete;
   }
 }
 

@@ -37,15 +37,14 @@ export function openForm(template, button, fill) {
 }
 
 /**
- * Open a form that is sent to the URL of a button, after the question of the button.
+ * Open a form that is sent to the URL of a button, with the question of the button if it has one.
  * @param {string} template
  * @param {HTMLElement} button
  */
 export function openQuestion(template, button) {
   const form = openForm(template, button, (form) => {
     form.action = button.dataset.url;
-    const place = first(form, "[data-words]");
-    if (place) place.textContent = button.dataset.confirm;
+    first(form, "[data-words]").textContent = button.dataset.confirm ?? "";
   });
   focusText(form);
 }

@@ -52,12 +52,12 @@ function showActions(comment) {
   for (const action of place.children) action.setAttribute("aria-describedby", by.id);
 }
 
-/** Return whether the reader may do something with a comment. */
+/** Return whether the reader may do something with a comment. Who may delete it need not report it. */
 function mayDo(action, comment) {
   if (me === null) return false;
   const isAuthor = comment.dataset.by === me.id;
-  if (action === "report") return !isAuthor;
-  return isAuthor || (action === "delete-comment" && me.role === "moderator");
+  const mayDelete = isAuthor || me.role === "moderator";
+  return { edit: isAuthor, "delete-comment": mayDelete, report: !mayDelete }[action];
 }
 
 function openReply(link) {

@@ -11,9 +11,9 @@ import requests
 from playwright.sync_api import Locator, Page, expect
 
 from tests.live.browser import PASSWORD, TOUCH, answer, expect_post, name_of, sign_in, tab_to, write
+from tests.live.pages.test_layout import OVERFLOW, SHIFTS, TARGETS
 from tests.live.sites import ROOT
 
-OVERFLOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 ADVERTISING = "This is advertising."
 
 
@@ -470,13 +470,18 @@ def test_on_a_phone(sign_up, sign_up_moderator):
     morgan.get_by_role("link", name="Moderation").tap()
     for button in ("Delete", "Suspend the author", "Dismiss"):
         reports(morgan).get_by_role("button", name=button).tap()
+        assert morgan.evaluate(TARGETS) == [], button
         for width in (320, 360, 1280):
             morgan.set_viewport_size({"width": width, "height": 700})
             assert not morgan.evaluate(OVERFLOW), (button, width)
         morgan.set_viewport_size(TOUCH["viewport"])
-    for path in (post, member, "/"):
-        morgan.goto(path)
+    for path in (post, member, "/", "/moderation"):
         for width in (320, 360, 1280):
             morgan.set_viewport_size({"width": width, "height": 700})
+            morgan.goto(path)
+            morgan.wait_for_load_state("networkidle")
+            assert morgan.evaluate(SHIFTS) <= 0.02, (path, width)
             assert not morgan.evaluate(OVERFLOW), (path, width)
             assert morgan.locator("header.site").bounding_box()["height"] < 70, width
+            if width == 360:
+                assert morgan.evaluate(TARGETS) == [], path
