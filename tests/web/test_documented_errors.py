@@ -177,8 +177,8 @@ def test_each_403_is_as_documented(documented, object_id, clients, moderator):
 
 
 @pytest.mark.usefixtures("cached_codec")
-def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, bob, monkeypatch):
-    alice = sign_in("alice", role="moderator")
+def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, monkeypatch):
+    alice, bob = sign_in("alice", role="moderator"), sign_in("bob")
     bob.create_post("On looms")
     for _ in range(TOKENS_PER_USER):
         with_token("read")

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import requests
@@ -412,6 +413,17 @@ def test_members_and_visitors_have_no_desk(people, url, sign_up, fresh_url):
     ada.reload()  # which asks the service who the reader is
     expect(ada.get_by_role("heading", name="Log")).to_be_visible()
     expect(ada.get_by_role("link", name="Moderation")).to_be_visible()
+
+
+def test_a_role_that_changes_is_seen_without_a_new_sign_in(sign_up, fresh_url):
+    ada = sign_up()
+    link = ada.get_by_role("link", name="Moderation")
+    for minutes, command in ((2, "promote"), (4, "demote")):
+        flask(fresh_url, "users", command, name_of(ada))
+        time = datetime.now(UTC) + timedelta(minutes=minutes)
+        ada.context.clock.set_fixed_time(time)  # so that the page asks again
+        ada.goto("/")
+        expect(link).to_have_count(1 if command == "promote" else 0)
 
 
 def test_a_list_that_does_not_arrive_says_why(sign_up_moderator):
