@@ -11,6 +11,7 @@ const PROBLEMS = {
   cross_origin: "Your browser does not say where this comes from. Load the page again.",
   database_busy: "Too many people are writing at this moment. Try again.",
   gateway_timeout: "The service does not answer at this moment. Try again.",
+  has_content: "This member has posts or comments left. Delete them first.",
   images_busy: "Too many images arrive at this moment. Try again.",
   "image content_too_large": "This image is too large. Make it smaller, and add it again.",
   internal_server_error: "Something went wrong in the service. Try again later.",

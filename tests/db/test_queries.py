@@ -208,6 +208,12 @@ def test_posts_are_listed_by_index(plan, anonymous, alice):
         assert not re.search(r"SCAN posts(?! USING INDEX)", text), text
 
 
+def test_pinned_posts_are_found_by_index(plan, anonymous):
+    text = plan(anonymous, "/")
+    assert "ix_posts_pinned_at_id" in text, text
+    assert_no_table_scan(text)
+
+
 def test_thumbnails_of_a_page_are_found_by_index(plan, anonymous):
     text = plan(anonymous, "/")
     assert "ix_images_post_id_created_at_id" in text, text
@@ -324,7 +330,7 @@ def test_lists_select_no_content(anonymous, alice, statements):
         ("/images/{image}", 1, 1),
         ("/images/{image}/thumbnail", 1, 1),
         ("/images/{image}/metadata", 1, 1),
-        ("/", 2, 2),
+        ("/", 3, 3),  # the posts, the pinned posts, and their thumbnails
         ("/users/me", 0, 1),
         ("/sessions", 0, 2),
         ("/openapi.json", 0, 0),
