@@ -104,9 +104,11 @@ async function decide(button) {
   showWhetherEmpty("applications");
   next.focus();
   say(text);
+  document.dispatchEvent(new Event("acted"));
 }
 
 onAction("approve", decide);
 onAction("refuse", decide);
 
 document.addEventListener("account", showDesk);
+document.addEventListener("acted", () => show("log"));

@@ -78,6 +78,7 @@ async function update(row) {
     each.replaceWith(fresh);
     if (each === row) fresh.focus();
   }
+  document.dispatchEvent(new Event("acted"));
 }
 
 /** Show what another moderator has done meanwhile, if the problem is that. */

@@ -122,6 +122,7 @@ def test_from_a_report_to_a_suspension(sign_up, sign_up_moderator):
     fill_opened(morgan, ADVERTISING, "Suspend")
     expect(status(morgan)).to_have_text("The author is suspended, and signed out everywhere.")
     expect(row).to_be_focused()
+    expect(morgan.locator("[data-log] > li").first).to_contain_text(f"suspended {author}")
     ada.goto("/inbox")
     expect(ada.get_by_text("Sign in to see your inbox.")).to_be_visible()
     ada.goto("/signin")
