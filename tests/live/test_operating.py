@@ -246,7 +246,7 @@ def let_people_in(box, scripts):
     applied = f"""'{{{hedy}, "application": "Hello."}}'"""
     assert '"state":"pending"' in request_path(box, "/signup", "--json", applied)
     decided = box.run(decide)
-    assert "application:     Hello." in decided
+    assert "application:       Hello." in decided
     assert "hedy may sign in now." in decided
     assert '"username":"hedy"' in request_path(box, "/signin", "--json", f"'{{{hedy}}}'")
     assert re.findall(rf"^{SITE}/(\w+)#", box.run(invite), re.MULTILINE) == ["signup", "reset"]
