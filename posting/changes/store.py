@@ -25,7 +25,8 @@ _POSTS: sa.BindParameter[Any] = sa.bindparam("posts", expanding=True)
 _TIME = sa.bindparam("time", type_=UtcDateTime())
 _first = sa.select(Change.seq, Change.at).order_by(Change.seq).limit(MAX_PURGED)
 _first = _first.with_for_update(skip_locked=True)
-_oldest = _first.subquery()
+# A CTE, because Postgres may execute a subquery again for each row, and then it deletes more.
+_oldest = _first.cte("oldest")
 _PURGE = sa.delete(Change).where(
     Change.seq.in_(sa.select(_oldest.c.seq).where(_oldest.c.at < _TIME))
 )

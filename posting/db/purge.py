@@ -27,4 +27,5 @@ def purge_expired(model: type[Expiring]) -> None:
     timestamp, key = getattr(model, name), sa.inspect(model).primary_key
     expired = sa.select(*key).where(timestamp < now() - lifetime).order_by(timestamp)
     oldest = expired.limit(MAX_ROWS).with_for_update(skip_locked=True)
-    execute(sa.delete(model).where(sa.tuple_(*key).in_(oldest)))
+    # A CTE, because Postgres may execute a subquery again for each row, and then it deletes more.
+    execute(sa.delete(model).where(sa.tuple_(*key).in_(sa.select(oldest.cte("oldest")))))

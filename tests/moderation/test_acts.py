@@ -189,15 +189,6 @@ def test_it_is_no_edit(alice, moderator, post, mark):
     assert edited.json["locked" if mark == "lock" else "pinned"] is True
 
 
-def test_it_is_in_the_changes(alice, moderator, post):
-    cursor = alice.get("/changes").json["cursor"]
-    while (page := alice.get(f"/changes?after={cursor}").json)["changes"]:
-        cursor = page["cursor"]
-    moderator.put(f"/posts/{post['id']}/pin")
-    [change] = alice.get(f"/changes?after={cursor}").json["changes"]
-    assert (change["kind"], change["id"], change["change"]) == ("post", post["id"], "edited")
-
-
 class TestPin:
     def test_pinned_posts_are_listed(self, alice, bob, moderator):
         posts = [alice.create_post(f"Post {number}") for number in range(3)]
