@@ -1,8 +1,7 @@
-"""Changes of reports: creation, and their end. Members are told of what moderators do."""
+"""Changes of reports: creation and closing, and the notifications about removals."""
 
 from datetime import datetime, timedelta
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,6 +14,7 @@ from posting.db.base import Identifier, db
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all
 from posting.db.types import UtcDateTime, new_id, now
+from posting.db.upserts import upsert
 from posting.moderation.kinds import REMOVAL, REPORT, REPORT_CLOSED
 from posting.moderation.models import COMMENT, DISMISSED, POST, Report
 from posting.notifications.queries import MODERATORS
@@ -103,8 +103,7 @@ def insert_report(
 @cache
 def _insert(dialect: str) -> Any:
     """Return the INSERT of a report, which does nothing if the same report is open."""
-    insert = import_module(f"sqlalchemy.dialects.{dialect}").insert  # loaded by the engine
-    return insert(Report).on_conflict_do_nothing().returning(Report.id)
+    return upsert(Report, dialect).on_conflict_do_nothing().returning(Report.id)
 
 
 def _refuse_many_dismissed(reporter_id: str) -> None:
@@ -128,10 +127,10 @@ def _refuse_many_dismissed(reporter_id: str) -> None:
 def close_reports(
     condition: sa.ColumnElement[bool], outcome: str, *, note: str | None, closer_id: str | None
 ) -> int:
-    """Close the open reports that match a condition, and tell their reporters.
+    """Close the open reports that match a condition, and notify their reporters.
 
-    Return how many they were. A moderator is not told of their own decision. An operator has no
-    `closer_id`.
+    Return how many reports these were. Moderators are not notified of their own decisions. An
+    operator has no `closer_id`.
     """
     time = now()
     is_open = sa.select(Report.id).where(Report.closed_at.is_(None), condition)

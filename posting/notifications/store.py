@@ -6,7 +6,6 @@ somebody who comments waits for no recipient.
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,6 +14,7 @@ from posting.db.base import Identifier, db
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import UtcDateTime, new_id, now
+from posting.db.upserts import upsert
 from posting.notifications.models import MAX_KEPT, Notification, Subscription
 from posting.web.errors import InvalidInput
 from posting.web.messages import Message
@@ -151,8 +151,7 @@ def subscribe(user_id: str, post_id: str, level: str) -> None:
 
 @cache
 def _upsert(dialect: str) -> Any:
-    insert = import_module(f"sqlalchemy.dialects.{dialect}").insert  # loaded by the engine
-    statement = insert(Subscription)
+    statement = upsert(Subscription, dialect)
     keys = [Subscription.post_id, Subscription.user_id]
     return statement.on_conflict_do_update(
         index_elements=keys, set_={"level": statement.excluded.level}

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +25,7 @@ from posting.db.base import Base, db
 from posting.db.purge import purge_expired
 from posting.db.transactions import commit, execute, fetch_one
 from posting.db.types import UtcDateTime, now
+from posting.db.upserts import upsert
 from posting.web.middleware.proxy import client_ip
 
 
@@ -239,10 +239,9 @@ _INCREMENT = (
 @cache
 def _begin_statement(dialect: str) -> Any:
     """Return the statement that begins a window, or increments one that has just begun."""
-    insert = import_module(f"sqlalchemy.dialects.{dialect}").insert  # loaded by the engine
     table = RateWindow
     ends_at = sa.bindparam("new_end", type_=UtcDateTime())
-    begin = insert(table).values(key=sa.bindparam("window"), hits=1, ends_at=ends_at)
+    begin = upsert(table, dialect).values(key=sa.bindparam("window"), hits=1, ends_at=ends_at)
     return begin.on_conflict_do_update(
         index_elements=[table.key],
         set_={
