@@ -199,7 +199,7 @@ def demote(name: str) -> None:
 @examples("flask users suspend ada", "flask users suspend ada --reason 'Advertising, again.'")
 @users.command("suspend")
 @click.argument("name")
-@click.option("--reason", help="What NAME is told at the next sign-in, in up to 500 characters.")
+@click.option("--reason", help="What NAME reads at the next sign-in: up to 500 characters.")
 def suspend(name: str, reason: str | None) -> None:
     """End all sessions and tokens of NAME, and prevent new sign-ins."""
     if reason is not None:

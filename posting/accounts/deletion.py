@@ -26,11 +26,11 @@ class Step(NamedTuple):
 class Content:
     """The functions that clear the content of one feature when its author's account is deleted.
 
-    `count` takes the user's id. It is None for what nobody has written, such as notifications.
-    `clear_step` takes the id and whether content is deleted or kept
-    without an author. It clears some of the content within a transaction. `clear_rest` takes the
-    same values. It locks what the deletion of the account would change, and deletes the content
-    that was written meanwhile if content is deleted.
+    `count` takes the user's id. It is None for rows that the user has not written, such as
+    notifications. `clear_step` takes the id and whether content is deleted or kept without an
+    author. It clears some of the content within a transaction. `clear_rest` takes the same values.
+    It locks what the deletion of the account would change, and deletes the content that was written
+    meanwhile if content is deleted.
     """
 
     count: Callable[[str], int] | None

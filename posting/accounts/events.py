@@ -21,8 +21,8 @@ class ModeratorDemoted:
 class Removal:
     """A moderator will delete what a member has written, in the same transaction.
 
-    `excerpt` is the beginning of it as plain text, and `reason` what its author is told. `post_id`
-    is that of the post on which an image was.
+    `excerpt` is the beginning of the text, as plain text. The author gets a notification with the
+    excerpt and the `reason`. For an image, `post_id` is the post that it is on.
     """
 
     kind: str

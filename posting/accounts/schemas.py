@@ -276,7 +276,7 @@ class RemovalQuery(Input):
     reason = String(
         validate=[Length(1, MAX_REASON), not_blank],
         pattern=NOT_BLANK_PATTERN,
-        metadata=described("This is advertising.", "The author is told, if you are a moderator."),
+        metadata=described("This is advertising.", "If you are a moderator, the author reads it."),
     )
 
 

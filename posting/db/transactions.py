@@ -181,7 +181,7 @@ def lock_tables(connection: sa.Connection) -> None:
 def lock_table(model: type[Base]) -> None:
     """Wait until all others that have written to a table have ended, and keep others out.
 
-    Call this first in a transaction, so that nobody waits for it in turn.
+    Call this first in a transaction, so that it holds no lock while it waits.
     """
     connection = in_transaction()
     if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyway

@@ -26,7 +26,7 @@ KINDS = (POST, COMMENT, USER)
 
 
 def _reason(text: str, **options: Any) -> String:
-    """Return the field of a reason that somebody is told."""
+    """Return the field of a reason."""
     return String(
         validate=[Length(1, MAX_REASON), not_blank],
         pattern=NOT_BLANK_PATTERN,
@@ -64,7 +64,7 @@ class ReportDecision(Input):
         validate=OneOf(OUTCOMES),
         metadata=described("dismissed", "What came of the report."),
     )
-    note = _reason("The reporter is told, and other moderators read it.", allow_none=True)
+    note = _reason("The reporter and other moderators read it.", allow_none=True)
 
 
 class Target(Output):
@@ -109,7 +109,7 @@ class Report(Output):
 class SuspensionInput(Input):
     """A suspension of a member."""
 
-    reason = _reason("The member is told at sign-in.", required=True)
+    reason = _reason("The member reads it at the next sign-in.", required=True)
     until = TimestampInput(
         allow_none=True,
         metadata=described(
@@ -129,7 +129,7 @@ class Suspension(Output):
 class RemovalInput(Input):
     """A step of the removal of everything that a member has written."""
 
-    reason = _reason("The member is told with the first step.", allow_none=True)
+    reason = _reason("The member reads that of the first step.", allow_none=True)
 
 
 class AccountRemovalQuery(Input):

@@ -56,7 +56,7 @@ class HasContent(Coded, Conflict):
     errors=[TargetIsModerator, NoSuchUser],
 )
 def suspend(id: str, body: dict[str, Any]) -> Reply:
-    """Suspend a member, who is signed out everywhere and is told the reason at sign-in.
+    """Suspend a member, who is signed out everywhere and reads the reason at the next sign-in.
 
     Open reports on the account itself are closed.
     """
@@ -156,7 +156,7 @@ def unpin_post(id: str) -> Reply:
 def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     """Delete some of the posts and comments of a member. Repeat this until none is left.
 
-    The member is told with the first step, which alone is in the log.
+    The first step notifies the member, and only the first step is in the log.
     """
     reason = body.get("reason")
     begin(alone=True)

@@ -159,7 +159,7 @@ def get_report(id: str) -> Reply:
     errors=[NoSuchReport, ReportClosed],
 )
 def close_report(id: str, body: dict[str, str | None]) -> Reply:
-    """Close a report with an outcome. Its reporter is told."""
+    """Close a report with an outcome. The reporter gets a notification."""
     report = queries.get_report(id)
     outcome, note = str(body["outcome"]), body.get("note")
     is_closed = store.close_reports(Report.id == id, outcome, note=note, closer_id=current_user.id)
