@@ -35,6 +35,7 @@ from posting.images import codec as imaging
 from posting.invitations.store import create_invitation
 from tests.helpers import ROOT, pictures
 from tests.helpers.assertions import assert_consistent, assert_indexed
+from tests.helpers.changes import cursor_of_now
 
 pytest_plugins = ["pytester", "posting.testing"]
 
@@ -401,7 +402,7 @@ def report(client: Client, comment: dict[str, Any]) -> str:
 def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
     """Return a function that returns the id of an object of Alice, or of an application.
 
-    For a feed, it is her token for feeds.
+    For a feed, it is her token for feeds, and for a cursor the present end of the changes.
     """
     ids: dict[str, Callable[[], str]] = {
         "post": lambda: post["id"],
@@ -414,5 +415,6 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "application": lambda: apply(alice.application),
         "report": lambda: report(alice, alice.add_comment(post, "A comment")),
         "invitation": lambda: invite(alice.application, alice.user["id"]),
+        "cursor": lambda: cursor_of_now(alice),
     }
     return lambda kind: ids[kind]()

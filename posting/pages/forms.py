@@ -21,7 +21,13 @@ from posting.accounts.schemas import (
 from posting.comments.schemas import CommentInput
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
 from posting.invitations.schemas import InvitationInput
-from posting.moderation.schemas import RemovalInput, ReportDecision, ReportInput, SuspensionInput
+from posting.moderation.schemas import (
+    AccountRemovalQuery,
+    RemovalInput,
+    ReportDecision,
+    ReportInput,
+    SuspensionInput,
+)
 from posting.posts.schemas import PostInput
 
 SCHEMAS = {
@@ -41,6 +47,7 @@ SCHEMAS = {
     "deletion": RemovalQuery(),
     "suspension": SuspensionInput(),
     "removal": RemovalInput(),
+    "account-deletion": AccountRemovalQuery(),
 }
 
 

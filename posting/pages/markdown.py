@@ -27,6 +27,7 @@ _HEADING = re.compile(r"<(/?)h([1-6])>")
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"[^>]*>')
 _TASK = re.compile(r'<li>(\s*(?:<p>)?)<input type="checkbox"( checked="")? disabled="" /> ?')
 _FOOTNOTE = re.compile(r'(id="|href="#)fn(ref)?-')
+_ID_ATTRIBUTE = re.compile(' id="[^"]*"')
 _ALIGNMENT = re.compile(r' align="(left|center|right)"')
 # A table scrolls inside itself, so it must be reachable by keyboard, and have a name there.
 _TABLE = '<div class="table" tabindex="0" role="group" aria-label="Table"><table>'
@@ -84,13 +85,26 @@ def _render(
     if "<input" in html:
         html = _TASK.sub(lambda tag: f'<li class="task">{tag[1]}{"☑" if tag[2] else "☐"} ', html)
     if name:
-        html = _FOOTNOTE.sub(rf"\1fn\2-{name}-", html)
+        html = _without_repeated_ids(_FOOTNOTE.sub(rf"\1fn\2-{name}-", html))
     # The replacements of mentions, images and tables have more tags and levels.
     if not is_within_budget(html, text):
         return _as_it_is(text)
     html = _allowed(base).clean(html)
     # The sanitizer adds attributes, and makes URLs absolute.
     return html if is_short(html, text) else _as_it_is(text)
+
+
+def _without_repeated_ids(html: str) -> str:
+    """Return HTML where an id is that of the first element with it, if footnotes share a name."""
+    seen = set()
+
+    def keep_first(attribute: re.Match[str]) -> str:
+        if attribute[0] in seen:
+            return ""
+        seen.add(attribute[0])
+        return attribute[0]
+
+    return _ID_ATTRIBUTE.sub(keep_first, html)
 
 
 @lru_cache(maxsize=8)

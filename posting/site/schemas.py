@@ -40,6 +40,13 @@ class ImageLimits(Output):
     )
 
 
+class UserLimits(Output):
+    """The numbers of things that a user may have at a time."""
+
+    open_invitations = fields.Integer(metadata=described(50))
+    tokens = fields.Integer(metadata=described(50))
+
+
 class PageSizes(Output):
     """The numbers of items on a page of a list, by default and at most."""
 
@@ -70,6 +77,7 @@ class Site(Output):
     reading = fields.String(metadata=extensible(READING, "everyone", "Who may read."))
     texts = fields.Nested(Texts)
     images = fields.Nested(ImageLimits)
+    users = fields.Nested(UserLimits)
     page_sizes = fields.Nested(PageSizes)
     max_json_bytes = fields.Integer(metadata=described(1_310_720, "Of a body."))
     rate_limits = fields.List(fields.Nested(RateLimit))

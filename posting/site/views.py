@@ -7,10 +7,12 @@ from flask import current_app
 from marshmallow import Schema
 
 from posting.accounts.fields import MAX_PASSWORD_LENGTH, MAX_USERNAME_LENGTH, MIN_USERNAME_LENGTH
+from posting.accounts.models import TOKENS_PER_USER
 from posting.accounts.schemas import Profile, SignUp
 from posting.comments.schemas import CommentInput, CommentsQuery
 from posting.config import VERSION
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
+from posting.invitations.models import OPEN_PER_USER
 from posting.posts.schemas import IMAGES_PER_POST, MAX_EXPANDED, PostInput, PostsQuery
 from posting.site import schemas
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint, Reply
@@ -47,6 +49,7 @@ def get_site() -> Reply:
             "max_bytes": config["MAX_IMAGE_BYTES"],
             "media_types": [*MEDIA_TYPES],
         },
+        "users": {"open_invitations": OPEN_PER_USER, "tokens": TOKENS_PER_USER},
         "page_sizes": {
             "posts": PostsQuery().fields["limit"].load_default,
             "comments": CommentsQuery().fields["limit"].load_default,

@@ -9,7 +9,7 @@ import { onForm } from "./forms.js";
 import "./main.js";
 import { contentOf, factsOf, nameOf, suspensionOf } from "./moderating.js";
 import { openQuestion } from "./opening.js";
-import { goTo } from "./page.js";
+import { goTo, root } from "./page.js";
 import "./reporting.js";
 import { say, sayNext } from "./status.js";
 
@@ -30,9 +30,13 @@ async function showPanel() {
   const isSuspended = data.suspension !== null;
   button("suspend").hidden = isModerator || isSuspended;
   button("lift").hidden = !isSuspended;
-  button("remove-everything").hidden = isModerator;
+  const isEmpty = data.posts + data.comments === 0;
+  button("remove-everything").hidden = isModerator || isEmpty;
   button("remove-everything").dataset.confirm =
     `Delete all that ${nameOf(data)} has written? There are ${contentOf(data)}. This cannot be undone.`;
+  button("delete-account").hidden = isModerator || !isEmpty;
+  button("delete-account").dataset.confirm =
+    `Delete the account of ${nameOf(data)}? The name can be taken again. This cannot be undone.`;
   place().replaceChildren(panel);
   opener().setAttribute("aria-expanded", "true");
   panel.focus();
@@ -67,14 +71,23 @@ onForm("removal", {
   /** Go on after the first step, until nothing is left. */
   async sent(form, step) {
     const bar = first(form, "progress");
-    let { removed, left } = step;
-    while (left > 0) {
-      Object.assign(bar, { hidden: false, max: removed + left, value: removed });
-      const { data } = await request("POST", form.action, { body: bodyOf(form) });
-      removed += data.removed;
-      left = data.left;
+    let removed = 0;
+    while (step.left > 0 && step.removed > 0) {
+      removed += step.removed;
+      Object.assign(bar, { hidden: false, max: removed + step.left, value: removed });
+      ({ data: step } = await request("POST", form.action, { body: bodyOf(form) }));
     }
-    sayNext("Everything by this member is deleted.");
+    if (step.left > 0) sayNext("The member has written something new. Delete everything again.");
+    else sayNext("Everything by this member is deleted.");
     goTo(location.pathname);
+  },
+});
+
+onAction("delete-account", (button) => openQuestion("account-deletion-form", button));
+
+onForm("account-deletion", {
+  sent() {
+    sayNext("The account is deleted.");
+    goTo(`${root}/moderation`);
   },
 });

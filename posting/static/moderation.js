@@ -1,4 +1,4 @@
-// The page of moderation: reports, applications, the latest comments, and the log.
+// The page of moderation: open and closed reports, applications, the latest comments, and the log.
 
 import { me, setMe } from "./account.js";
 import { onAction } from "./actions.js";
@@ -9,7 +9,7 @@ import "./main.js";
 import { nameOf, sentenceOf } from "./moderating.js";
 import { root } from "./page.js";
 import { problemOf } from "./problem.js";
-import { showReports } from "./reports.js";
+import { showClosedReports, showReports } from "./reports.js";
 import { listInPages, listOf } from "./rows.js";
 import { say } from "./status.js";
 
@@ -22,6 +22,7 @@ const LISTS = {
   reports: showReports,
   applications: listInPages("applications", "application-row", URLS.applications, fillApplication),
   comments: listInPages("comments", "comment-row", URLS.comments, fillComment),
+  "closed-reports": showClosedReports,
   log: listInPages("log", "act-row", URLS.log, fillAct),
 };
 
@@ -111,4 +112,4 @@ onAction("approve", decide);
 onAction("refuse", decide);
 
 document.addEventListener("account", showDesk);
-document.addEventListener("acted", () => show("log"));
+document.addEventListener("acted", () => Promise.all(["closed-reports", "log"].map(show)));

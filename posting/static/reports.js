@@ -30,16 +30,24 @@ const rowOf = (element) => element.closest("[data-reports] > li");
 
 export const showReports = listInPages("reports", "report-row", `${root}/reports`, fillRow);
 
+export const showClosedReports = listInPages(
+  "closed-reports",
+  "report-row",
+  `${root}/reports?state=closed`,
+  (row, report) => {
+    describe(row, report);
+    first(row, ".actions").remove();
+  },
+);
+
 /**
  * @param {HTMLElement} row
  * @param {Report} report
  */
-function fillRow(row, report) {
-  const { id, reporter, target, reason, state, created_at } = report;
-  shown.set(row, report);
+function describe(row, report) {
+  const { reporter, target, reason, state, created_at } = report;
   const title = first(row, "[data-title]");
   title.textContent = titleOf(target);
-  title.id = `report-${id}`;
   const path = placeOf(target);
   if (path) title.href = root + path;
   first(row, "[data-change]").textContent = changeOf(target);
@@ -50,6 +58,18 @@ function fillRow(row, report) {
   const outcome = first(row, "[data-outcome]");
   outcome.textContent = outcomeOf(report);
   outcome.hidden = state === "open";
+}
+
+/**
+ * @param {HTMLElement} row
+ * @param {Report} report
+ */
+function fillRow(row, report) {
+  const { id, target, state } = report;
+  shown.set(row, report);
+  describe(row, report);
+  const title = first(row, "[data-title]");
+  title.id = `report-${id}`;
   const resource = resourceOf(target);
   const urls = {
     delete: target.exists && resource,

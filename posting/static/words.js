@@ -96,19 +96,22 @@ const ERRORS = {
 
 /**
  * Return a sentence about a response that is an error, or about its absence.
- * @param {{code?: string, detail?: string} | null} problem null if there was no response
+ * @param {{code?: string, detail?: string, reason?: string | null, until?: string | null} | null}
+ *   problem null if there was no response
  * @param {keyof typeof OFFLINE} task what the request was for
  */
 export function explainProblem(problem, task) {
   if (problem === null) return OFFLINE[task];
   const { code, detail } = problem;
-  if (code === "suspended") return explainSuspension(detail);
+  if (code === "suspended") return explainSuspension(problem);
   return PROBLEMS[`${task} ${code}`] ?? PROBLEMS[code] ?? detail ?? FAILED;
 }
 
-/** Return until when an account is suspended, and why, which only the words of the service say. */
-function explainSuspension(detail = "") {
-  const [, until, reason] = /^[^.]* suspended(?: until (\S+))?\.(?: (.*))?$/s.exec(detail) ?? [];
+/**
+ * Return until when an account is suspended, and why.
+ * @param {{until?: string | null, reason?: string | null}} problem
+ */
+function explainSuspension({ until, reason }) {
   const start = until ? `Your account is suspended until ${dateOf(until)}.` : PROBLEMS.suspended;
   return reason ? `${start} Reason: ${reason}` : start;
 }

@@ -102,6 +102,20 @@ class Problem(Schema):
         fields.Nested(ProblemError),
         metadata={"description": "All errors in the input, if they are known"},
     )
+    reason = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "Why an account is suspended, if a reason was given",
+            "examples": ["This is advertising."],
+        },
+    )
+    until = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "When the suspension ends, if it ends by itself",
+            "examples": ["2026-12-05T09:30:00.125Z"],
+        },
+    )
 
 
 class InvalidInput(Coded, UnprocessableEntity):
@@ -168,9 +182,10 @@ def problem_details(error: HTTPException, status: int, request_id: str) -> dict[
         "detail": detail,
         "request_id": request_id,
     }
-    return (
-        problem | {"errors": error.errors} if isinstance(error, Coded) and error.errors else problem
-    )
+    if isinstance(error, Coded):
+        problem |= {"errors": error.errors} if error.errors else {}
+        problem |= error.members
+    return problem
 
 
 def respond(error: HTTPException) -> Response:

@@ -11,12 +11,13 @@ class Coded:
 
     The error of Werkzeug that sets the status comes second, as in
     `class TooManyTokens(Coded, Conflict)`. `errors` says what in the request is wrong, if that is
-    known.
+    known. `members` are further members of the problem details, which `Problem` declares.
     """
 
     codes: ClassVar[set[str]] = set()  # of all classes that are imported
     error_code: ClassVar[str]
     errors: Sequence[Mapping[str, str]] = ()
+    members: Mapping[str, str | None] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

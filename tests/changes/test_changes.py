@@ -1,7 +1,9 @@
 """What has changed: each change once, in the order of the commits, and when a cursor expires."""
 
+import shlex
+import shutil
+import subprocess
 from datetime import timedelta
-from time import monotonic, sleep
 from unittest.mock import patch
 
 import pytest
@@ -14,32 +16,11 @@ from posting.db.base import db
 from posting.db.epoch import current_epoch, renew_epoch
 from posting.db.transactions import fetch_all, rollback
 from posting.db.types import now
+from posting.ops.backup import PG_RESTORE
 from posting.posts import store as post_store
 from tests.conftest import POSTGRES
 from tests.helpers.assertions import assert_problem
-
-
-def cursor_of_now(client):
-    response = client.get("/changes")
-    assert (response.status_code, response.json["changes"]) == (200, [])
-    return response.json["cursor"]
-
-
-def wait_for_others(client):
-    """Wait until the transactions that began before now have ended, also in other databases.
-
-    Only then does Postgres list changes.
-    """
-    with client.application.app_context(), db.engine.connect() as connection:
-        if connection.dialect.name == "sqlite":
-            return
-        number = connection.scalar(sa.text("SELECT pg_current_xact_id()::text::bigint"))
-        connection.commit()
-        end = sa.text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-        deadline = monotonic() + 60
-        while connection.scalar(end) <= number:
-            assert monotonic() < deadline, "another transaction has not ended"
-            sleep(0.01)
+from tests.helpers.changes import cursor_of_now, wait_for_others
 
 
 def follow(client, cursor, *, wait=True, **query):
@@ -291,23 +272,16 @@ def test_a_cursor_expires_with_its_epoch(app, anonymous):
     follow(anonymous, cursor_of_now(anonymous))
 
 
-@pytest.mark.skipif(not POSTGRES, reason="Postgres only")
-def test_pg_restore_begins_an_epoch(app, anonymous):
-    """It drops the tables and creates them again, with the same rows."""
-    with app.app_context():
-        epoch = current_epoch()
-        with db.engine.begin() as connection:
-            for statement in (
-                "ALTER TABLE epochs RENAME TO former",
-                "CREATE TABLE epochs (LIKE former)",
-                "INSERT INTO epochs SELECT * FROM former",
-            ):
-                connection.exec_driver_sql(statement)
-        assert current_epoch() != epoch
-        with db.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE epochs")
-            connection.exec_driver_sql("ALTER TABLE former RENAME TO epochs")
-        assert current_epoch() == epoch
+@pytest.mark.skipif(not POSTGRES or not shutil.which("pg_restore"), reason="uses pg_restore")
+def test_a_cursor_expires_with_pg_restore(make_app, fresh_url, tmp_path):
+    client = make_app(DATABASE_URL=fresh_url).test_client()
+    file = str(tmp_path / "backup.dump")
+    subprocess.run(["pg_dump", "--format=custom", f"--file={file}", fresh_url], check=True)
+    for _ in range(2):
+        cursor = cursor_of_now(client)
+        follow(client, cursor)
+        subprocess.run(shlex.split(PG_RESTORE.format(url=fresh_url, file=file)), check=True)
+        assert_expired(client, cursor)
 
 
 @pytest.mark.skipif(not POSTGRES, reason="Postgres only")

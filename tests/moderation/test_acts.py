@@ -64,9 +64,12 @@ class TestSuspension:
         problem = assert_problem(app.test_client().post("/signin", json=CREDENTIALS), 403)
         assert problem["code"] == "suspended"
         assert problem["detail"] == f"This account is suspended until {until}. Advertising."
+        assert (problem["reason"], problem["until"]) == ("Advertising.", until)
 
     def test_without_an_end_it_lasts_until_it_is_lifted(self, app, alice, moderator):
         assert suspend(moderator, alice).json["until"] is None
+        problem = assert_problem(app.test_client().post("/signin", json=CREDENTIALS), 403)
+        assert (problem["reason"], problem["until"]) == ("Advertising.", None)
         url = f"/users/{alice.user['id']}/suspension"
         for _ in range(2):
             assert moderator.delete(url).status_code == 204

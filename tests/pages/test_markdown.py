@@ -109,6 +109,23 @@ class TestFootnotes:
         ids = [set(re.findall(r'id="([^"]*)"', text)) for text in texts]
         assert ids[0].isdisjoint(ids[1])
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "a[^1]\n\n[^1]: One\n\n[^1]: Two",
+            "a[^x]\n\n[^x]: One\n\n[^X]: Two\n\n[^x]: Three",
+            "a[^1] b[^1] c[^1-2]\n\n[^1]: One\n\n[^1-2]: Two",  # both marks would be `1-2`
+            "a[^1]\n\n> [^1]: One\n\n[^1]: Two",
+        ],
+    )
+    def test_an_id_is_that_of_one_element(self, text):
+        html = render(text)
+        ids = re.findall(r'id="([^"]*)"', html)
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]*)"', html)) <= set(ids)
+        assert "One" in html
+        assert "Two" in html
+
     def test_a_long_text_may_have_many(self):
         text = f"{'Some words. ' * 80}[^{{0}}]\n\n[^{{0}}]: A note\n\n"
         html = render("".join(text.format(number) for number in range(100)))

@@ -219,7 +219,7 @@ def test_a_locked_post_says_so(moderator, post, read):
     ("path", "forms"),
     [
         ("/p/{id}", ["report", "deletion"]),
-        ("/@alice", ["report", "suspension", "removal"]),
+        ("/@alice", ["report", "suspension", "removal", "account-deletion"]),
         ("/moderation", ["deletion", "suspension", "dismissal"]),
     ],
 )

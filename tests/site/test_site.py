@@ -111,6 +111,15 @@ def test_pages_have_the_sizes_that_it_says(site, anonymous, post):
         assert limit["schema"]["default"] == sizes[name]
 
 
+@pytest.mark.posting_settings(INVITATIONS="members")
+def test_a_user_may_have_as_many_things_as_it_says(site, alice):
+    for kind, path in (("tokens", "/tokens"), ("open_invitations", "/invitations")):
+        body = {"name": "x", "scope": "read"} if kind == "tokens" else {}
+        for _ in range(site["users"][kind]):
+            assert alice.post(path, json=body).status_code == 201
+        assert alice.post(path, json=body).status_code == 409
+
+
 def test_rate_limits_are_those_of_the_headers(make_app, alice, app):
     other = make_app(RATE_LIMITS="on", LIMIT_POSTS="7/minute", LIMIT_SIGNIN="off")
     client = alice.copy(other)

@@ -33,7 +33,7 @@ BODIES = {
     "PATCH /reports/{report}": {"outcome": "dismissed"},
     "PUT /users/{user}/suspension": {"reason": "Why?"},
 }
-QUERIES = {"/users": "?username=alice"}
+QUERIES = {"/changes": "?after={cursor}", "/users": "?username=alice"}
 
 # The statuses for the roles, in their order, of pages, which are the same for everybody.
 PAGES = {
@@ -242,9 +242,9 @@ def url_of(id_of):
     def url_of(path):
         file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
         fixed = {"file": file, "username": "alice"}
+        path += QUERIES.get(path, "")
         names = re.findall(r"{(\w+)}", path)
-        url = path.format_map({name: fixed.get(name) or id_of(name) for name in names})
-        return url + QUERIES.get(path, "")
+        return path.format_map({name: fixed.get(name) or id_of(name) for name in names})
 
     return url_of
 

@@ -57,7 +57,8 @@ class AccountSuspended(Coded, Forbidden):
     description = "This account is suspended."
 
     def __init__(self, until: datetime | None = None, reason: str | None = None) -> None:
-        end = f" until {to_rfc3339(until)}" if until else ""
+        self.members = {"reason": reason, "until": to_rfc3339(until) if until else None}
+        end = f" until {self.members['until']}" if until else ""
         super().__init__(f"This account is suspended{end}." + (f" {reason}" if reason else ""))
 
 

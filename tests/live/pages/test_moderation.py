@@ -164,7 +164,7 @@ def test_a_suspension_is_lifted(url, sign_up, sign_up_moderator):
     expect(morgan.get_by_text("There are none.").first).to_be_visible()
     morgan.goto(f"/@{name_of(morgan)}")
     press(morgan, "Moderate")
-    for name in ("Suspend", "Delete everything by this member"):
+    for name in ("Suspend", "Delete everything by this member", "Delete the account"):
         expect(panel.get_by_role("button", name=name)).to_be_hidden()
 
 
@@ -392,6 +392,75 @@ def test_everything_by_a_member_is_deleted_in_steps(sign_up, sign_up_moderator):
     expect(status(morgan)).to_have_text("Everything by this member is deleted.")
     assert all(step.request.post_data_json == {"reason": ADVERTISING} for step in steps)
     expect_in_inbox(ada, "A moderator has deleted something of yours", f"Reason: {ADVERTISING}")
+
+
+def test_a_removal_ends_while_the_member_goes_on_writing(sign_up, sign_up_moderator):
+    ada, morgan = sign_up(), sign_up_moderator()
+    write(ada)
+    morgan.goto(f"/@{name_of(ada)}")
+    press(morgan, "Moderate")
+    press(morgan, "Delete everything by this member")
+    morgan.route("**/removal", lambda route: route.fulfill(json={"removed": 0, "left": 1}))
+    fill_opened(morgan, ADVERTISING, "Delete everything")
+    expect(status(morgan)).to_contain_text("The member has written something new.")
+
+
+def test_an_account_is_deleted_when_nothing_by_it_is_left(url, sign_up, sign_up_moderator):
+    ada, morgan = sign_up(), sign_up_moderator()
+    name = name_of(ada)
+    write(ada, "On looms")
+    everything, account = "Delete everything by this member", "Delete the account"
+    morgan.goto(f"/@{name}")
+    press(morgan, "Moderate")
+    expect(morgan.get_by_role("button", name=account)).to_be_hidden()
+    press(morgan, everything)
+    fill_opened(morgan, "", "Delete everything")
+    expect(status(morgan)).to_have_text("Everything by this member is deleted.")
+    press(morgan, "Moderate")
+    expect(morgan.get_by_role("button", name=everything)).to_be_hidden()
+    press(morgan, account)
+    expect(morgan.locator(".opened")).to_contain_text(f"Delete the account of {name}?")
+    write(ada, "On mills")  # meanwhile
+    fill_opened(morgan, "", account)
+    expect(morgan.locator(".opened .problem")).to_contain_text("has posts or comments left")
+    ada.once("dialog", lambda dialog: dialog.accept())
+    press(ada.locator("#post"), "Delete")
+    expect(status(ada)).to_have_text("The post is deleted.")
+    press(morgan.locator(".opened"), account)
+    expect(morgan).to_have_url(f"{url}/moderation")
+    expect(status(morgan)).to_have_text("The account is deleted.")
+    log = morgan.locator("[data-log] > li").first
+    expect(log).to_contain_text(f"{name_of(morgan)} deleted a member")
+    assert morgan.goto(f"/@{name}").status == 404
+
+
+def test_closed_reports_are_listed_with_what_came_of_them(sign_up, sign_up_moderator):
+    ada, grace, morgan = sign_up(), sign_up(), sign_up_moderator()
+    write(ada, "On looms")
+    answer(ada, "Buy them now.")
+    grace.goto(ada.url)
+    report(grace, grace.locator("#post"))
+    morgan.goto("/moderation")
+    closed = morgan.locator("[data-closed-reports] > li")
+    expect(closed).to_have_count(0)
+    press(reports(morgan), "Dismiss")
+    fill_opened(morgan, "It is a joke.", "Dismiss the report")
+    expect(closed).to_have_count(1)
+    report(grace, grace.locator(".thread > li"))
+    morgan.reload()
+    expect(reports(morgan)).to_have_count(1)
+    press(reports(morgan), "Delete")
+    fill_opened(morgan, "", "Delete")
+    expect(closed).to_have_count(2)
+    for row, texts in (
+        (closed.nth(0), ("Comment by", "deleted", f"{name_of(morgan)} deleted it.")),
+        (closed.nth(1), ("Post by", f"{name_of(morgan)} dismissed the report. “It is a joke.”")),
+    ):
+        for text in texts:
+            expect(row).to_contain_text(text)
+        expect(row.get_by_role("button")).to_have_count(0)
+    closed.nth(1).get_by_role("link").click()
+    expect_post(morgan, "On looms")
 
 
 def test_members_and_visitors_have_no_desk(people, url, sign_up, fresh_url):
