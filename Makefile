@@ -46,7 +46,7 @@ bench: $(VENV)/dev ## Benchmark against upper bounds and PocketBase; needs wrk, 
 bench-scale: $(VENV)/dev ## Benchmark ten million posts; needs wrk, Postgres, 20 minutes and 20 GB
 	@$(BIN)/python -m bench.scale
 
-pages: $(VENV)/dev ## Check the pages with Lighthouse, axe-core and html-validate; needs npm and Chromium
+pages: $(VENV)/dev ## Check the pages with Lighthouse, axe-core, html-validate and vnu; needs npm, Chromium and Java
 	@$(BIN)/python -m bench.pages
 
 script: ## Check and test the script and the styles of the pages; needs npm

@@ -1,6 +1,6 @@
-"""`make pages`: check the pages with Lighthouse, axe-core and html-validate, and print a table.
+"""`make pages`: check the pages with Lighthouse, axe-core, html-validate and vnu, and print a table.
 
-The three come from npm, and run with the Chromium of the system. The exit code is 1 if a goal is
+The four come from npm, and run with the Chromium and the Java of the system. The exit code is 1 if a goal is
 missed. `--screenshots FOLDER` also saves each page. `--pictures FOLDER` only takes the pictures of
 the documentation.
 """
@@ -27,7 +27,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from bench.servers import ROOT, gunicorn
 from posting.pages.views import NOT_FOR_ROBOTS
 
-NPM = ("axe-core@4.14.1", "html-validate@9.7.1", "lighthouse@13.5.0")
+NPM = ("axe-core@4.14.1", "html-validate@9.7.1", "lighthouse@13.5.0", "vnu-jar@26.9.27")
 # Rules of style that the templates do not follow; all rules of validity are on.
 HTML_VALIDATE = {
     "extends": ["html-validate:recommended"],
@@ -355,17 +355,23 @@ def weigh(url: str) -> tuple[int, int]:
 
 
 def invalid_html(modules: Path, folder: Path, pages: dict[str, str]) -> list[str]:
-    """Return the errors of html-validate in pages, given as HTML by name."""
+    """Return the errors of html-validate and vnu in pages, given as HTML by name."""
     config = folder / "htmlvalidate.json"
     config.write_text(json.dumps(HTML_VALIDATE))
     for name, html in pages.items():
         (folder / f"{name}.html").write_text(html)
     files = [str(folder / f"{name}.html") for name in pages]
-    tool = [modules / ".bin" / "html-validate", "--config", config, "--formatter", "text", *files]
-    run = subprocess.run(tool, check=False, capture_output=True, text=True)
-    if run.returncode and not run.stdout:
-        raise RuntimeError(run.stderr)
-    return run.stdout.splitlines()
+    vnu = modules / "vnu-jar" / "build" / "dist" / "vnu.jar"
+    errors = []
+    for tool in (
+        [modules / ".bin" / "html-validate", "--config", config, "--formatter", "text", *files],
+        ["java", "-jar", vnu, "--errors-only", "--stdout", *files],
+    ):
+        run = subprocess.run(tool, check=False, capture_output=True, text=True)
+        if run.returncode and not run.stdout:
+            raise RuntimeError(run.stderr)
+        errors += run.stdout.splitlines()
+    return errors
 
 
 def violations(page: Page, axe: str) -> list[str]:
@@ -452,7 +458,7 @@ def check(chromium: Browser, folder: Path, url: str, screenshots: Path | None) -
         for name, path in pages.items()
     }
     errors = invalid_html(modules, folder, html)
-    print(f"| errors found by html-validate on {len(html)} pages | {len(errors)} | 0 |")
+    print(f"| errors found by html-validate and vnu on {len(html)} pages | {len(errors)} | 0 |")
     missed += errors
     for name in ("front", "post", "search", "signup", "write", "moderation"):
         scores = best_scores(modules, folder, url + pages[name])
