@@ -34,7 +34,7 @@ SEARCHES = {
     "a word of an author": f"&q=even&author={data.user_id(7)}",
     "a word that is only in the older half": "&q=early",
 }
-AT_LEAST = {"by activity": 0.8} | dict.fromkeys(list(LISTS)[2:5], 0.2)
+AT_LEAST = {"by activity": 0.8} | dict.fromkeys(list(LISTS)[2:], 0.2)
 PATIENT = ("--timeout", "30s")
 SESSION, TOKEN = "by session", "by token"
 

@@ -1,8 +1,8 @@
-"""`make pages`: check the pages with Lighthouse, axe-core, html-validate and vnu, and print a table.
+"""`make pages`: check the pages, and print a table.
 
-The four come from npm, and run with the Chromium and the Java of the system. The exit code is 1 if a goal is
-missed. `--screenshots FOLDER` also saves each page. `--pictures FOLDER` only takes the pictures of
-the documentation.
+Lighthouse, axe-core, html-validate and vnu come from npm, and run with the Chromium and the Java of
+the system. The exit code is 1 if a goal is missed. `--screenshots FOLDER` also saves each page.
+`--pictures FOLDER` only takes the pictures of the documentation.
 """
 
 import argparse

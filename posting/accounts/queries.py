@@ -67,12 +67,11 @@ _DETAILS = sa.select(
     User.application,
 ).where(_HAS_ID)
 _LOWER_NAME = sa.func.lower(User.username)
-_LOCK_ACCOUNT = _ACCOUNT.with_for_update()
+# Not against foreign keys: who comments on a post of this account would wait, with the post locked.
+_LOCK_ACCOUNT = _ACCOUNT.with_for_update(key_share=True)
 _ACTIVE = sa.select(User.id).where(_HAS_ID, User.is_active)
-_LOCK_ACTIVE = {  # by whether the lock is exclusive
-    exclusively: _ACTIVE.with_for_update(read=not exclusively, key_share=True)
-    for exclusively in (False, True)
-}
+_LOCK_ACTIVE = _ACTIVE.with_for_update(key_share=True)
+_SHARE_ACTIVE = _ACTIVE.with_for_update(read=True, key_share=True)
 
 
 def find_account(username: str) -> Row | None:
@@ -95,7 +94,7 @@ def lock_active_account(id: str, *, exclusively: bool = False) -> bool:
 
     Several transactions may have the lock at once, unless one locks exclusively.
     """
-    return bool(execute(_LOCK_ACTIVE[exclusively], id=id).all())
+    return bool(execute(_LOCK_ACTIVE if exclusively else _SHARE_ACTIVE, id=id).all())
 
 
 def count_applications() -> int:

@@ -54,7 +54,7 @@ def create(note: str | None, uses: int, days: int) -> None:
     require_current()
     if current_app.config["SIGNUP"] == "closed":
         raise click.ClickException(
-            "Sign-up is closed, so nobody can use an invitation. Change POSTING_SIGNUP, or run: "
+            "Sign-up is closed, so invitations do not work. Change POSTING_SIGNUP, or run: "
             "flask users create NAME"
         )
     try:

@@ -27,10 +27,12 @@ def _close_reports_on_comments(event: CommentsDeleted | CommentsEmptied) -> None
 
 def _close(condition: sa.ColumnElement[bool]) -> None:
     """Close reports unless an author deletes their own text: moderators should still see these."""
-    is_operator = not has_request_context()
-    if is_operator or current_user.is_moderator:
-        closer_id = None if is_operator else current_user.id
-        close_reports(condition, REMOVED, note=None, closer_id=closer_id)
+    if not has_request_context():
+        close_reports(condition, REMOVED, note=None, closer_id=None)
+    elif current_user.is_moderator:
+        is_others = Report.author_id.is_distinct_from(current_user.id)
+        condition = sa.and_(condition, is_others)
+        close_reports(condition, REMOVED, note=None, closer_id=current_user.id)
 
 
 LISTENERS: Listeners = (

@@ -14,7 +14,7 @@ OPEN, CLOSED = STATES = ("open", "closed")
 
 
 class Report(Base):
-    """What a member reports to the moderators: a post, a comment or an account.
+    """A report of a post, a comment or an account to the moderators.
 
     A report outlives its target, so it keeps a copy of what was reported, and has no foreign keys.
     """

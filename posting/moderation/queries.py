@@ -114,6 +114,12 @@ def count_reports_on(user_id: str, *, are_open: bool) -> int:
     return count
 
 
+def has_other_moderator(id: str) -> bool:
+    """Return whether there is an active moderator besides the one with this id."""
+    others = sa.select(User.id).where(User.is_moderator, User.is_active, User.id != id)
+    return fetch_one(others.limit(1)) is not None
+
+
 def count_open_reports() -> int:
     """Return how many reports are open."""
     count: int = fetch_value(sa.select(sa.func.count()).where(Report.closed_at.is_(None)))

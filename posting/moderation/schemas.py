@@ -68,7 +68,7 @@ class ReportDecision(Input):
 
 
 class Target(Output):
-    """What was reported."""
+    """The target of a report: a post, a comment or a user."""
 
     kind = fields.String(metadata=extensible(KINDS, "comment"))
     id = Identifier()
@@ -146,7 +146,7 @@ class RemovalStep(Output):
 
 
 class Member(Output):
-    """What moderators see of an account."""
+    """An account as moderators see it."""
 
     id = Identifier()
     username = fields.String(metadata=described("ada"))
@@ -175,7 +175,7 @@ class LogQuery(PageQuery):
 
 
 class ActTarget(Output):
-    """What an act was done to."""
+    """The target of an act."""
 
     kind = fields.String(metadata=described("comment"))
     id = Identifier("If you are no moderator, only of a post, comment or image.", allow_none=True)

@@ -13,7 +13,7 @@ from posting.config import Rate
 from posting.db.base import Identifier, db
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all
-from posting.db.types import UtcDateTime, new_id, now
+from posting.db.types import new_id, now
 from posting.db.upserts import upsert
 from posting.moderation.kinds import REMOVAL, REPORT, REPORT_CLOSED
 from posting.moderation.models import COMMENT, DISMISSED, POST, Report
@@ -24,13 +24,13 @@ from posting.web.problems import Coded
 
 JUDGED = 20  # reports: a member of whom the last twenty were all dismissed has a lower limit
 LOWER_LIMIT = Rate(5, "hour")
+CLOSED_AT_ONCE = 10_000  # reports in a statement, whose parameters the databases limit
 
 # The moderators, except one who is reported.
 _JUDGES = MODERATORS.where(User.id.is_distinct_from(sa.bindparam("author", type_=Identifier)))
 _AUTHOR = sa.select(User.id, sa.literal(REMOVAL).label("kind")).where(
     User.id == sa.bindparam("author")
 )
-_CLOSER = sa.bindparam("closer", type_=Identifier)
 # Each reporter once, with one of the texts, if several of their reports are closed together.
 _REPORTERS = (
     sa.select(
@@ -40,9 +40,8 @@ _REPORTERS = (
     )
     .join(Report, Report.reporter_id == User.id)
     .where(
-        Report.closed_at == sa.bindparam("closed_at", type_=UtcDateTime()),
-        Report.closed_by_id.is_not_distinct_from(_CLOSER),
-        User.id.is_distinct_from(_CLOSER),
+        Report.id.in_(sa.bindparam("closed", expanding=True)),
+        User.id.is_distinct_from(sa.bindparam("closer", type_=Identifier)),
     )
     .group_by(User.id)
 )
@@ -132,16 +131,17 @@ def close_reports(
     Return how many reports these were. Moderators are not notified of their own decisions. An
     operator has no `closer_id`.
     """
-    time = now()
     is_open = sa.select(Report.id).where(Report.closed_at.is_(None), condition)
-    closed = execute(
+    update = (
         sa.update(Report)
         .where(Report.id.in_(is_open.order_by(Report.id).with_for_update()))
-        .values(outcome=outcome, note=note, closed_at=time, closed_by_id=closer_id)
-    ).rowcount
-    if closed:
-        notify(_REPORTERS, actor_id=None, reason=note, closed_at=time, closer=closer_id)
-    return closed
+        .values(outcome=outcome, note=note, closed_at=now(), closed_by_id=closer_id)
+    )
+    closed = execute(update.returning(Report.id)).scalars().all()
+    for start in range(0, len(closed), CLOSED_AT_ONCE):
+        ids = closed[start : start + CLOSED_AT_ONCE]
+        notify(_REPORTERS, actor_id=None, reason=note, closed=ids, closer=closer_id)
+    return len(closed)
 
 
 def tell_of_removal(

@@ -1,4 +1,4 @@
-"""What the deletion of an account does to notifications."""
+"""Notifications when an account is deleted."""
 
 from contextlib import suppress
 from functools import partial
@@ -26,7 +26,7 @@ def _clear_late(user_id: str) -> None:
     """Clear the notifications that others have added while the account was deleted.
 
     They did not see the deletion yet, and the deletion did not see the notifications. If the
-    database is too busy, these rows stay: nobody will read them.
+    database is too busy, these rows stay: they are never read.
     """
     try:
         lock_table(Notification)
@@ -40,7 +40,7 @@ def _clear_late(user_id: str) -> None:
 def _clear(user_id: str, *, limit: int | None = None) -> int:
     """Clear notifications, and return how many there were of the kind of which there were more.
 
-    Locked ones are skipped, so that this waits for nobody.
+    Locked ones are skipped, so that this does not wait.
     """
     own, caused = Notification.user_id == user_id, Notification.actor_id == user_id
     deleted = execute(sa.delete(Notification).where(unlocked(own, limit=limit)))

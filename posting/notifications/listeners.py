@@ -47,7 +47,7 @@ def _tell_of_edit(event: CommentEdited) -> None:
 
 
 def _forget_comments(event: CommentsEmptied) -> None:
-    """Delete the notifications about comments. Those about deleted rows go along with the rows."""
+    """Delete the notifications about comments. The database deletes those about deleted rows."""
     execute(sa.delete(Notification).where(Notification.comment_id.in_(event.ids)))
 
 

@@ -13,7 +13,7 @@ ALL, MUTED = LEVELS = ("all", "muted")
 
 
 class Notification(Base):
-    """What a member is told, such as that somebody has commented on their post.
+    """A notification of a member, such as that somebody has commented on their post.
 
     It is about a comment, about a post, or about neither. `id` is the same for all recipients.
     `excerpt` is the beginning of a text that no longer exists.
@@ -67,9 +67,9 @@ class Notification(Base):
 
 
 class Subscription(Base):
-    """The choice of a member about a post: to be told of all comments, or of nothing.
+    """The choice of a member about a post: notifications of all comments, or of none.
 
-    Without a row, a member is told of comments on their own posts, of replies and of mentions.
+    Without a row, a member is notified of comments on their own posts, of replies and of mentions.
     """
 
     __tablename__ = "subscriptions"

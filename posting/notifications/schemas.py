@@ -47,7 +47,7 @@ class CommentExcerpt(Output):
 
 
 class Notification(Output):
-    """What a member is told."""
+    """A notification of a member."""
 
     id = Identifier()
     kind = ExtensibleString(known_kinds, "reply")

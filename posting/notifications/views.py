@@ -79,7 +79,7 @@ def get_subscription(id: str) -> Reply:
     errors=[NoSuchPost],
 )
 def set_subscription(id: str, body: dict[str, str]) -> Reply:
-    """Follow a post, to be told of all comments on it, or mute it, to be told of none."""
+    """Follow a post, for notifications of all comments on it, or mute it, for none."""
     lock_current_user()
     lock_post(id)
     store.subscribe(current_user.id, id, body["level"])

@@ -1,6 +1,7 @@
 """Changes of posts together with their entries in the search index, and their announcements."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,6 +21,7 @@ from posting.posts.texts import PreparedText
 from posting.web.rows import Item, insert, to_item
 
 POSTS_PER_STEP = 100
+COMMENTS_PER_STEP = 1000  # of these posts, if a single post has not more
 
 _INSERT = insert(schemas.Post, Post).returning(Post.version)
 
@@ -82,13 +84,21 @@ def _remove_author(condition: sa.ColumnElement[bool]) -> None:
 
 
 def _clear_step(user_id: str, with_content: bool) -> Step:
-    own = sa.select(Post.id).where(Post.author_id == user_id).order_by(Post.id)
-    ids = execute(own.limit(POSTS_PER_STEP).with_for_update()).scalars().all()
+    own = sa.select(Post.id, Post.comment_count).where(Post.author_id == user_id).order_by(Post.id)
+    posts = execute(own.limit(POSTS_PER_STEP).with_for_update()).all()
+    ids = [post.id for post in posts]
     if with_content:
+        ids = ids[: _count_in_step([post.comment_count for post in posts])]
         delete_posts(Post.id.in_(ids))
     else:
         _remove_author(Post.id.in_(ids))
-    return Step(len(ids), has_more=len(ids) == POSTS_PER_STEP)
+    return Step(len(ids), has_more=len(ids) < len(posts) or len(ids) == POSTS_PER_STEP)
+
+
+def _count_in_step(comment_counts: Sequence[int]) -> int:
+    """Return how many posts with these numbers of comments are deleted in one step."""
+    in_step = takewhile(lambda sum: sum <= COMMENTS_PER_STEP, accumulate(comment_counts))
+    return max(1, len(list(in_step)))
 
 
 def _clear_rest(user_id: str, with_content: bool) -> None:

@@ -1,4 +1,4 @@
-"""What is found in a text before the transaction that writes it begins."""
+"""Mentions, words and images, found in a text before the transaction that writes it begins."""
 
 from dataclasses import dataclass
 

@@ -198,8 +198,10 @@ export async function prepareImage(file, maxBytes, types) {
     const isLarge =
       size > maxBytes || width * height > MAX_PIXELS || Math.max(width, height) > MAX_LENGTH;
     if (!isLarge && types.includes(type)) return file;
-    if (type === "image/gif")
-      throw new Problem(0, `${name} is larger than ${limit}. Make the animation smaller.`);
+    if (type === "image/gif") {
+      const cause = size > maxBytes ? `is larger than ${limit}` : "has too many pixels";
+      throw new Problem(0, `${name} ${cause}. Make the animation smaller.`);
+    }
     const small = await shrink(picture);
     if (!small || small.size > maxBytes)
       throw new Problem(0, `${name} is larger than ${limit}. Make it smaller, and add it again.`);

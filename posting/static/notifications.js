@@ -28,7 +28,7 @@ const ACTS = {
   },
 };
 
-/** What moderators have done, whose names are not told. */
+/** Acts of moderators, without their names. */
 const NEWS = {
   removal: "A moderator has deleted something of yours",
   report_closed: "A moderator has looked at what you reported",

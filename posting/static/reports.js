@@ -1,6 +1,7 @@
 // The reports on the page of moderation, and what moderators do about them. When another moderator
 // has done it meanwhile, the row says so.
 
+import { me } from "./account.js";
 import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { all, copyOf, first } from "./dom.js";
@@ -52,7 +53,8 @@ function describe(row, report) {
   if (path) title.href = root + path;
   first(row, "[data-change]").textContent = changeOf(target);
   first(row, "[data-excerpt]").textContent = target.excerpt;
-  first(row, "[data-by-whom]").textContent = nameOf(reporter);
+  const isOnReader = target.author?.id === me?.id;
+  first(row, "[data-by-whom]").textContent = isOnReader ? "a member" : nameOf(reporter);
   first(row, "time").dateTime = created_at;
   first(row, "[data-reason]").textContent = reason;
   const outcome = first(row, "[data-outcome]");

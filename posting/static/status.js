@@ -37,13 +37,20 @@ export function sayNext(text) {
   }
 }
 
-/** Say what the page before wanted to be said. */
+/** Say what the page before wanted to be said, with the focus on the heading of this page. */
 export function sayWhatIsLeft() {
   try {
     const text = sessionStorage.getItem(NEXT);
     sessionStorage.removeItem(NEXT);
     if (text) say(text);
+    if (text && !location.hash) focusHeading();
   } catch {
     // Nothing is left where nothing can be stored.
   }
+}
+
+function focusHeading() {
+  const heading = first(document, "h1");
+  heading.tabIndex = -1;
+  heading.focus();
 }

@@ -17,7 +17,7 @@ let level = null;
 
 const buttons = () => all(document, "[data-action=subscribe]");
 
-/** Show what the reader has chosen about the post. Its author is told of all comments anyway. */
+/** Show what the reader has chosen about the post. Its author is notified of all comments anyway. */
 export function showSubscription() {
   for (const button of buttons()) {
     const { author } = button.closest("[data-author]").dataset;

@@ -98,7 +98,7 @@ onForm("edit-comment", {
   },
 });
 
-/** What follows when something was deleted, by the action of a button that is there or was. */
+/** Functions that show a deletion, by the action of a button that is there or was. */
 const AFTER_DELETION = {
   "delete-comment": (ids) => showChange("The comment is deleted.", [...ids, "comment-count"]),
   "delete-image": () => showChange("The image is deleted.", ["images", "title"]),

@@ -1,4 +1,4 @@
-"""What has changed: each change once, in the order of the commits, and when a cursor expires."""
+"""The list of changes: each change once, in the order of the commits, and when a cursor expires."""
 
 import shlex
 import shutil

@@ -322,6 +322,43 @@ class TestRemovalOfEverything:
         ]
         assert found == [("deleted", "content")]
 
+    def test_a_second_removal_is_in_the_log_with_its_reason(self, alice, moderator, written):
+        for number in range(2):
+            while self.remove(moderator, alice, reason=f"Reason {number}")["left"]:
+                pass
+            alice.create_post("Again")
+        found = [act["reason"] for act in moderator.get("/moderation/log").json]
+        assert found == ["Reason 1", "Reason 0"]
+        assert [told["reason"] for told in removals(alice)] == found
+
+    def test_a_step_has_few_comments_of_others(self, alice, bob, moderator, monkeypatch):
+        monkeypatch.setattr("posting.posts.store.COMMENTS_PER_STEP", 3)
+        for count in (1, 2, 1, 7, 0):
+            post = alice.create_post("On engines")
+            for _ in range(count):
+                bob.add_comment(post, "Below")
+        steps = []
+        while not steps or steps[-1]["left"]:
+            steps.append(self.remove(moderator, alice))
+        assert len(steps) > 2
+        assert sum(step["removed"] for step in steps) == 5
+        assert bob.get(f"/users/{bob.user['id']}/comments").json == []
+
+    def test_others_delete_their_comments_meanwhile(self, alice, bob, moderator):
+        """Neither waits for the other in another order of locks."""
+        for _ in range(3):
+            posts = [alice.create_post(f"Post {number}") for number in range(8)]
+            comments = [bob.add_comment(post, "Below") for post in posts]
+
+            def delete(comment):
+                return bob.copy().delete(f"/comments/{comment['id']}").status_code
+
+            with ThreadPoolExecutor(5) as pool:
+                deletions = [pool.submit(delete, comment) for comment in comments]
+                while self.remove(moderator.copy(), alice)["left"]:
+                    pass
+                assert {future.result() for future in deletions} <= {204, 404}
+
     def test_the_account_and_its_notifications_stay(self, alice, bob, moderator, written):
         bob.add_comment(written[0], "An answer")
         before = len(alice.get("/notifications").json)
@@ -436,13 +473,13 @@ class TestLog:
         moderator.put(f"/posts/{post['id']}/lock")
         suspend(moderator, bob)
         assert moderator.get("/moderation/log").json[0]["user"]["username"] == "bob"
-        for client in (anonymous, alice):
+        for client, status in ((anonymous, 401), (alice, 403)):
             first, second = client.get("/moderation/log").json
             assert (first["user"], first["target"]) == (None, {"kind": "user", "id": None})
             assert (second["user"], second["target"]["id"]) == (None, post["id"])
             assert first["by"] == moderator.user["username"]
             filtered = client.get(f"/moderation/log?user={bob.user['id']}")  # it would tell whom
-            assert_problem(filtered, 403)
+            assert_problem(filtered, status)
 
     @pytest.mark.posting_settings(MODERATION_LOG="public")
     def test_a_public_one_has_no_note_and_no_id_that_leads_to_a_member(

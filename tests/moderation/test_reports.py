@@ -328,8 +328,32 @@ class TestDecisions:
 
     def test_a_moderator_is_not_told_who_reports_them(self, bob, moderator):
         report(bob, "post", moderator.create_post("Mine"))
-        report(bob, "user", moderator.user)
+        on_user = report(bob, "user", moderator.user)
         assert told(moderator, "report") == []
+        assert [each["reporter"] for each in open_reports(moderator)] == [None, None]
+        assert moderator.get(f"/reports/{on_user['id']}").json["reporter"] is None
+
+    def test_a_moderator_decides_on_reports_on_others(self, bob, moderator, sign_in):
+        on_post = report(bob, "post", moderator.create_post("Mine"))
+        on_user = report(bob, "user", moderator.user)
+        closed = decide(moderator, on_post)  # because there is no other moderator
+        assert (closed.status_code, closed.json["reporter"]) == (200, None)
+        other = sign_in("mel", role="moderator")
+        problem = assert_problem(decide(moderator, on_user), 403)
+        assert problem["code"] == "report_on_yourself"
+        assert decide(other, on_user).json["reporter"] == author_of(bob)
+
+    def test_decisions_at_the_same_time_notify_each_reporter_once(
+        self, bob, eve, moderator, post, monkeypatch
+    ):
+        time = now()
+        monkeypatch.setattr("posting.moderation.store.now", lambda: time)
+        for client in (bob, eve):
+            note = f"To {client.user['username']}"
+            decide(moderator, report(client, "post", post), note=note)
+        for client in (bob, eve):
+            [closed] = told(client, "report_closed")
+            assert closed["reason"] == f"To {client.user['username']}"
 
     def test_one_who_is_demoted_loses_what_is_for_moderators(self, bob, moderator, post, flask):
         report(bob, "post", post)
@@ -413,11 +437,11 @@ class TestRemovals:
         [notification] = told(bob, "report_closed")
         assert notification["excerpt"].startswith("A text, number ")
 
-    def test_the_own_post_of_a_moderator_closes_its_reports(self, bob, moderator):
+    def test_reports_on_the_own_post_of_a_moderator_stay_open(self, bob, moderator):
         post = moderator.create_post("Mine")
-        report(bob, "post", post)
+        on_post = report(bob, "post", post)
         moderator.delete(f"/posts/{post['id']}")
-        assert open_reports(moderator) == []
+        assert [each["id"] for each in open_reports(moderator)] == [on_post["id"]]
 
     def test_an_operator_closes_the_reports_too(self, alice, bob, moderator, post, flask):
         on_post = report(bob, "post", post)

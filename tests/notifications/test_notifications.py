@@ -105,7 +105,7 @@ class TestComments:
         assert kinds_of(eve) == ["reply"]
 
     def test_a_comment_tells_nobody_twice(self, alice, bob, post):
-        """What concerns a recipient most decides: a reply, then a mention, then a comment."""
+        """A reply concerns a recipient most, then a mention, then a comment."""
         choose(alice, post, "all")
         comment = alice.add_comment(post, "And cloth?")
         bob.add_comment(post, "@alice @Alice", parent_id=comment["id"])

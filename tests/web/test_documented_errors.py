@@ -143,6 +143,7 @@ def clients(bob, reader, writer, moderator, make_app):
         signup_closed=bob.copy(make_app(SIGNUP="closed")),
         target_is_moderator=moderator,
         token_not_allowed=writer,
+        report_on_yourself=moderator,
     )
 
 
@@ -157,7 +158,7 @@ def dora(app, sign_in):
 
 
 @pytest.mark.usefixtures("carol", "dora")
-def test_each_403_is_as_documented(documented, object_id, clients, moderator):
+def test_each_403_is_as_documented(documented, object_id, clients, moderator, sign_in):
     inactive = {"suspended": "carol", "pending_approval": "dora"}
     cases = documented(403)
     assert len(operations(cases)) > 18
@@ -167,6 +168,10 @@ def test_each_403_is_as_documented(documented, object_id, clients, moderator):
         body, id = body_of(case.operation, **changes), object_id(case.operation)
         if case.code == "target_is_moderator":
             id = moderator.user["id"]
+        if case.code == "report_on_yourself":
+            sign_in("mel", role="moderator")
+            reports = f"/users/{moderator.user['id']}/reports"
+            id = clients["bob"].post(reports, json={"reason": "Why?"}).json["id"]
         lock = f"/posts/{id}/lock"
         if case.code == "post_locked":
             moderator.put(lock)
@@ -244,7 +249,7 @@ def test_each_400_is_as_documented(documented, moderator, make_app):
 
 
 def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
-    moderator = sign_in("morgan", role="moderator")
+    moderator = sign_in("mel", role="moderator")
     client = moderator.copy(make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024))
     large = b"x" * 2000
     for case in documented(413, client):

@@ -12,6 +12,7 @@ from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
 from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
 from posting.accounts.models import MODERATOR, PENDING, SUSPENDED, Act
 from posting.accounts.queries import NoSuchUser, get_account, lock_account
+from posting.comments.models import Comment
 from posting.db.epoch import Epoch
 from posting.db.transactions import Row, begin, commit, execute, fetch_value
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
@@ -161,8 +162,9 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     reason = body.get("reason")
     begin(alone=True)
     _lock_member(id)
+    is_under_way = _is_under_way(id)
     removed = delete_a_step(id)
-    if removed and not _is_under_way(id):
+    if removed and not is_under_way:
         acts.record("deleted", "content", id, id, reason)
         tell_of_removal(id, reason)
     commit()
@@ -170,14 +172,21 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
 
 
 def _is_under_way(id: str) -> bool:
-    """Return whether the current user has begun to remove what a member wrote, in this hour."""
-    begun = sa.select(Act.id).where(
+    """Return whether the current user has begun to remove what a member wrote, in this hour.
+
+    It has ended when nothing from before it is left.
+    """
+    begun = sa.select(sa.func.max(Act.created_at)).where(
         Act.user_id == id,
         Act.target_kind == "content",
         Act.moderator_id == current_user.id,
         Act.created_at > now() - timedelta(hours=1),
     )
-    return fetch_value(begun.limit(1)) is not None
+    begun_at = fetch_value(begun)
+    return begun_at is not None and any(
+        fetch_value(sa.select(sa.exists().where(kind.author_id == id, kind.created_at <= begun_at)))
+        for kind in (Post, Comment)
+    )
 
 
 @moderation.delete(

@@ -1,4 +1,4 @@
-"""What moderators see: the facts about a member, and the log of all acts."""
+"""The facts about a member, and the log of all acts, for moderators."""
 
 from typing import Any
 
@@ -84,8 +84,8 @@ def list_acts(query: dict[str, Any]) -> Reply:
     """
     is_moderator = g.user_id is not None and current_user.is_moderator
     user = query.get("user")
-    if user and not is_moderator:
-        raise NotModerator
+    if user:
+        require_moderator()
     page = paginate(
         queries.ACTS_ON_USER if user else queries.ACTS,
         limit=query["limit"],

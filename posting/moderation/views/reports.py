@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from werkzeug.exceptions import Conflict
+from werkzeug.exceptions import Conflict, Forbidden
 
 from posting.accounts import acts
 from posting.accounts.current_user import (
@@ -48,6 +48,11 @@ _CREATES: Mapping[str, Any] = {
     "returns": schemas.Report(),
     "headers": ["Location"],
 }
+
+
+class ReportOnYourself(Coded, Forbidden):
+    error_code = "report_on_yourself"
+    description = "This report is about you, so another moderator decides on it."
 
 
 class ReportClosed(Coded, Conflict):
@@ -135,7 +140,7 @@ def list_reports(query: dict[str, Any]) -> Reply:
         time="created_at" if are_open else "closed_at",
         newest_first=not are_open,
     )
-    return [queries.nest_target(report) for report in page.items], page.headers
+    return [_as_read_by_moderator(queries.nest_target(each)) for each in page.items], page.headers
 
 
 @reports.get(
@@ -147,7 +152,9 @@ def get_report(id: str) -> Reply:
     reporter = report["reporter"]
     if not (current_user.is_moderator or (reporter and reporter["id"] == current_user.id)):
         raise NoSuchReport
-    return report if current_user.is_moderator else report | {"closed_by": None}
+    if not current_user.is_moderator:
+        return report | {"closed_by": None}
+    return _as_read_by_moderator(report)
 
 
 @reports.patch(
@@ -156,11 +163,16 @@ def get_report(id: str) -> Reply:
     body=schemas.ReportDecision(),
     returns=schemas.Report(),
     headers=["ETag"],
-    errors=[NoSuchReport, ReportClosed],
+    errors=[NoSuchReport, ReportOnYourself, ReportClosed],
 )
 def close_report(id: str, body: dict[str, str | None]) -> Reply:
-    """Close a report with an outcome. The reporter gets a notification."""
+    """Close a report with an outcome. The reporter gets a notification.
+
+    Only if you are the only moderator, you can close a report about you or what you wrote.
+    """
     report = queries.get_report(id)
+    if _is_on_reader(report) and queries.has_other_moderator(current_user.id):
+        raise ReportOnYourself
     outcome, note = str(body["outcome"]), body.get("note")
     is_closed = store.close_reports(Report.id == id, outcome, note=note, closer_id=current_user.id)
     if not is_closed:
@@ -169,4 +181,15 @@ def close_report(id: str, body: dict[str, str | None]) -> Reply:
     acts.record("closed", "report", id, author and author["id"], note)
     report = queries.get_report(id)
     commit()
-    return report
+    return _as_read_by_moderator(report)
+
+
+def _is_on_reader(report: Item) -> bool:
+    """Return whether a report is about the current user, or what this user has written."""
+    author = report["target"]["author"]
+    return bool(author and author["id"] == current_user.id)
+
+
+def _as_read_by_moderator(report: Item) -> Item:
+    """Return a report without its reporter, if it is about the moderator who reads it."""
+    return report | {"reporter": None} if _is_on_reader(report) else report

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.helpers import pictures
-from tests.live.browser import PASSWORD, People, close
+from tests.live.browser import PASSWORD, TOUCH, People, close, name_of, tab_to, type_into
 from tests.live.conftest import Server
 from tests.live.sites import require_programs
 
@@ -75,3 +75,32 @@ def sign_up(url: str, people: People) -> Callable[..., Page]:
         return page
 
     return sign_up
+
+
+@pytest.fixture
+def by_keyboard(url: str, people: People, new_name: str) -> Page:
+    """The page of a member who has signed up by keyboard."""
+    page = people.open_page(base_url=url)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto("/")
+    tab_to(page, "Sign up", "Enter")
+    page.wait_for_url("**/signup")
+    type_into(page, "Username", new_name)
+    type_into(page, "Password", PASSWORD, "Enter")
+    page.wait_for_url(f"{url}/")
+    return page
+
+
+@pytest.fixture
+def by_touch(url: str, people: People, new_name: str) -> Page:
+    """The page of a member who has signed up on a phone."""
+    page = people.open_page(base_url=url, **TOUCH)
+    page.goto("/")
+    page.get_by_role("link", name="Sign up").tap()
+    page.get_by_label("Username").fill(f"{new_name} ")  # as the keyboard of a phone does
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Show the password").tap()
+    page.get_by_role("button", name="Sign up").tap()
+    page.wait_for_url(f"{url}/")
+    assert name_of(page) == new_name
+    return page

@@ -81,6 +81,10 @@ def test_images_that_are_too_large_or_too_many(sign_up, tmp_path):
     assert animation.stat().st_size > 5_242_880
     page.get_by_label("Add images").set_input_files(animation)
     expect(page.get_by_text("sea.gif is larger than 5 MB. Make the animation")).to_be_visible()
+    wide = tmp_path / "wide.gif"
+    wide.write_bytes(pictures.encoded(PIL.Image.new("P", (5200, 5000)), "GIF"))
+    page.get_by_label("Add images").set_input_files(wide)
+    expect(page.get_by_text("wide.gif has too many pixels. Make the animation")).to_be_visible()
     document = tmp_path / "plan.pdf"
     document.write_bytes(b"%PDF-1.7")
     page.get_by_label("Add images").set_input_files(document)

@@ -12,7 +12,6 @@ from werkzeug.serving import make_server
 
 from tests.live.browser import (
     PASSWORD,
-    TOUCH,
     answer,
     expect_post,
     fill_editor,
@@ -168,20 +167,6 @@ def check_tokens(url: str, ada: Page) -> None:
         expect(rows).to_have_count(left)
 
 
-@pytest.fixture
-def by_keyboard(url, people, new_name):
-    """The page of a member who has signed up by keyboard."""
-    page = people.open_page(base_url=url)
-    page.on("dialog", lambda dialog: dialog.accept())
-    page.goto("/")
-    tab_to(page, "Sign up", "Enter")
-    page.wait_for_url("**/signup")
-    type_into(page, "Username", new_name)
-    type_into(page, "Password", PASSWORD, "Enter")
-    page.wait_for_url(f"{url}/")
-    return page
-
-
 def test_a_member_writes_by_keyboard(by_keyboard, picture_files):
     page = by_keyboard
     page.on("filechooser", lambda chooser: chooser.set_files(picture_files))
@@ -213,12 +198,18 @@ def test_a_member_writes_by_keyboard(by_keyboard, picture_files):
     expect(page.get_by_role("region", name="Preview")).to_be_focused()
     tab_to(page, "Publish", "Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("On engines")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
     expect(page.get_by_role("img", name="A loom")).to_be_visible()
     tab_to(page, "Edit", "Enter")
     page.wait_for_url("**/edit")
     type_into(page, "Title", "On looms")
     tab_to(page, "Save", "Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("On looms")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    tab_to(page, "Delete images", "Enter")
+    tab_to(page, "Delete image 1", "Enter")
+    expect(page.get_by_role("status")).to_have_text("The image is deleted.")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
 def test_a_member_comments_by_keyboard(by_keyboard):
@@ -317,21 +308,6 @@ def test_a_member_changes_the_account_by_keyboard(url, by_keyboard, new_name):
     tab_to(page, "Delete my account", "Enter")
     expect(page.get_by_role("link", name="Sign up")).to_be_visible()
     assert requests.get(f"{url}/@{new_name}", timeout=20).status_code == 404
-
-
-@pytest.fixture
-def by_touch(url, people, new_name):
-    """The page of a member who has signed up on a phone."""
-    page = people.open_page(base_url=url, **TOUCH)
-    page.goto("/")
-    page.get_by_role("link", name="Sign up").tap()
-    page.get_by_label("Username").fill(f"{new_name} ")  # as the keyboard of a phone does
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Show the password").tap()
-    page.get_by_role("button", name="Sign up").tap()
-    page.wait_for_url(f"{url}/")
-    assert name_of(page) == new_name
-    return page
 
 
 def test_a_member_writes_by_touch(by_touch, picture_files):
