@@ -1,4 +1,4 @@
-"""Generate users, posts, comments and images."""
+"""Generate users, posts, comments, images, and what moderators look after."""
 
 import random
 from collections import deque
@@ -22,6 +22,8 @@ from posting.db.types import new_id, now, truncate_to_milliseconds
 from posting.images.codec import MAX_THUMBNAIL_BYTES
 from posting.images.codec.child import make_thumbnail
 from posting.images.models import Image, ImageData, Thumbnail
+from posting.invitations.models import Invitation, InvitationUse
+from posting.invitations.store import create_invitation
 from posting.moderation.models import Report
 from posting.posts import store as post_store
 from posting.posts.locks import get_post_for_update
@@ -87,6 +89,27 @@ def add_users(count: int) -> list[Row]:
     insert_users(rows)
     commit()
     return rows
+
+
+def add_newcomers(user_ids: list[str]) -> None:
+    """Let the first user invite the second one and a third person, and somebody else apply."""
+    invitation, _ = create_invitation(user_ids[0], uses=2, note="For the neighbours")
+    for user_id in user_ids[1:2]:
+        own = Invitation.id == invitation["id"]
+        execute(sa.update(Invitation).where(own).values(uses_left=1))
+        use = {"invitation_id": invitation["id"], "invited_by_id": user_ids[0]}
+        execute(sa.insert(InvitationUse), **use, user_id=user_id)
+    applicant = {
+        "id": new_id(),
+        "username": f"newcomer-{random.randrange(1_000_000)}",
+        "display_name": None,
+        "password_hash": hash_password(PASSWORD),
+        "created_at": now(),
+        "pending_since": now(),
+        "application": f"I have moved here, and care about {random.choice(THINGS)}.",
+    }
+    insert_users([applicant])
+    commit()
 
 
 def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> Iterator[int]:

@@ -353,6 +353,15 @@ class TestDeletionInSteps:
 
         return between_steps
 
+    def test_a_step_commits_in_no_group(self, alice, monkeypatch):
+        """It takes long, so requests of the group would wait."""
+        begun = []
+        monkeypatch.setattr(deletion, "begin", lambda **how: begun.append(how))
+        alice.create_post("On engines")
+        assert alice.delete(f"/users/{alice.user['id']}?content=delete").status_code == 204
+        assert begun
+        assert all(how == {"alone": True} for how in begun)
+
     @pytest.fixture(params=range(4))
     def random(self, request):
         return Random(request.param)

@@ -11,6 +11,7 @@ from posting.accounts.models import Session
 from posting.db.base import db
 from posting.db.transactions import WRITER, begin, is_in_transaction
 from posting.db.types import now
+from posting.web.limits import RateWindow
 from tests.conftest import PASSWORD, POSTGRES
 from tests.live.load import wait_until
 
@@ -107,6 +108,24 @@ def test_a_read_succeeds_even_if_its_time_cannot_be_stored(absent, send, commit,
     sent = send(absent, "GET", "/users/me")
     commit(fails=fails)
     assert statuses([sent]) == [200]
+
+
+def test_requests_with_two_transactions_count_exactly_in_groups(make_app, alice):
+    """A sign-in counts the password in one transaction, and creates the session in another."""
+    app = make_app(RATE_LIMITS="on", LIMIT_SIGNIN="1000/hour")
+
+    def sign_in(password):
+        body = {"username": "alice", "password": password}
+        return app.test_client().post("/signin", json=body).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(sign_in, [PASSWORD, "not the password"] * 20)]
+    assert found == [200, 401] * 20
+    with app.app_context(), db.engine.connect() as connection:
+        hits = connection.scalars(sa.select(RateWindow.hits)).all()
+        assert hits == [20, 20]  # of the account at the address, and of the address
+        sessions = sa.select(sa.func.count()).where(Session.user_id == alice.user["id"])
+        assert connection.scalar(sessions) == 1 + 20
 
 
 def test_a_nested_context_has_a_transaction_of_its_own(app):

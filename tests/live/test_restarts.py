@@ -76,16 +76,17 @@ def test_max_requests_fails_no_request(start_site, check_load):
 
 
 def test_killing_a_worker_loses_no_write(site, ada, check_load):
-    rounds = scaled(10, 200)
+    """All eight threads of both workers write, and commit together."""
+    rounds = scaled(20, 200)
     [gunicorn] = site.gunicorns
-    with Load(site.url, ada) as load:
+    with Load(site.url, ada, writers=16) as load:
         for _ in range(rounds):
-            wait_until(gunicorn.workers)
+            load.wait_for_writes(16)
             with suppress(ProcessLookupError, IndexError):  # if it has just been killed
                 kill(random.choice(gunicorn.workers()), signal.SIGKILL)
             time.sleep(random.uniform(0.05, 0.3))
         load.wait_for_writes(10)
-    check_load(load, f"{rounds} workers killed under 8 writers")
+    check_load(load, f"{rounds} workers killed under 16 writers")
     assert set(load.failures) <= INTERRUPTED
 
 

@@ -98,15 +98,23 @@ def test_demo_fills_the_database(flask, anonymous, app):
     assert "Added 300 users and 2,500 posts with 2,000 comments and 26 images." in output
     with app.app_context():
         counts = [sa.select(sa.func.count(kind.id)) for kind in (User, Post, Comment, Image)]
+        counts[0] = counts[0].where(~User.is_pending)
         assert [db.session.scalar(count) for count in counts] == list(numbers.values())
         assert_consistent(db.session.connection())
         assert_indexed(db.session.connection())
         with_replies = sa.select(Comment.post_id).where(Comment.parent_id.is_not(None)).limit(1)
         post_id = db.session.scalar(with_replies)
         assert db.session.scalar(sa.select(sa.func.max(Comment.created_at))) < now()
-        name = db.session.scalar(sa.select(User.username).limit(1))
+        name = db.session.scalar(sa.select(User.username).where(~User.is_pending).limit(1))
+    assert flask("users", "promote", name)[0] == 0
     response = anonymous.post("/signin", json={"username": name, "password": demo.PASSWORD})
     assert response.status_code == 200
+    assert len(anonymous.get("/posts?pinned=true").json) == 1
+    [applicant] = anonymous.get("/applications").json
+    assert "I have moved here" in applicant["application"]
+    assert len(anonymous.get("/reports").json) == 3
+    [invitation] = anonymous.get("/invitations").json
+    assert (invitation["uses_left"], len(invitation["used_by"])) == (1, 1)
     posts = anonymous.get("/posts?limit=100").json
     assert len({post["author"]["username"] for post in posts}) > 10
     assert posts[0]["created_at"] > posts[-1]["created_at"]
@@ -118,7 +126,7 @@ def test_one_is_not_many(flask):
     one = ("--posts", "1", "--users", "1", "--comments", "1", "--images", "1")
     output = flask("demo", *one)[1]
     assert output.startswith("Added 1 user and 1 post with 1 comment and 1 image.")
-    assert flask("search", "rebuild") == (0, "Indexed 1 post, 1 comment and 1 user.\n")
+    assert flask("search", "rebuild") == (0, "Indexed 1 post, 1 comment and 2 users.\n")
 
 
 def test_demo_images_are_valid(flask, anonymous):
@@ -168,12 +176,12 @@ def test_progress_is_printed_as_lines_without_a_terminal(app, monkeypatch, empty
         "Writing posts: 3,000 of 3,000",
     ]
     exported = lines("export", str(tmp_path / "archive"))
-    assert (len(exported), exported[-1]) == (11, "Exporting: 3,004 of 3,004")
+    assert (len(exported), exported[-1]) == (11, "Exporting: 3,006 of 3,006")
     imported = lines("import", str(tmp_path / "archive"), on=empty_app)
-    assert imported[-1] == "Indexing for search: 3,001 of 3,001"
-    assert "Importing: 3,004 of 3,004" in imported
+    assert imported[-1] == "Indexing for search: 3,002 of 3,002"
+    assert "Importing: 3,006 of 3,006" in imported
     monkeypatch.setattr("posting.progress.SECONDS_BETWEEN_LINES", 60)
-    ends = ["Exporting: 0 of 3,004", "Exporting: 3,004 of 3,004"]
+    ends = ["Exporting: 0 of 3,006", "Exporting: 3,006 of 3,006"]
     assert lines("export", str(tmp_path / "other")) == ends
 
 

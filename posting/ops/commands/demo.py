@@ -43,6 +43,7 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
     with progress("Writing posts", posts) as advance:
         for written in demo.add_posts(posts, comments, images, author_ids):
             advance(written)
+    demo.add_newcomers(author_ids)
     demo.add_reports(author_ids)
     renew_epoch(in_transaction())  # these posts are not among the changes that apps follow
     commit()
