@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 import time
 from urllib.parse import urlencode
 
@@ -31,6 +32,8 @@ BASE = f"https://{'h' * 60}.example/p/{'x' * ID_LENGTH}"  # of a feed
 
 def within(seconds, call, *arguments, **options):
     """Return the result of a call that takes at most so much CPU time."""
+    if sys.gettrace():  # `make coverage` watches each line
+        seconds *= 2
     spent = []
     while len(spent) < TRIES:
         before = slowness() if spent else 1
