@@ -460,7 +460,7 @@ def check(chromium: Browser, folder: Path, url: str, screenshots: Path | None) -
     errors = invalid_html(modules, folder, html)
     print(f"| errors found by html-validate and vnu on {len(html)} pages | {len(errors)} | 0 |")
     missed += errors
-    for name in ("front", "post", "search", "signup", "write", "moderation"):
+    for name in ("front", "post", "search", "signup", "write", "inbox", "moderation"):
         scores = best_scores(modules, folder, url + pages[name])
         shown = ", ".join(f"{category} {score * 100:.0f}" for category, score in scores.items())
         print(f"| Lighthouse on {name}, for mobile | {shown} | 98 |")

@@ -133,7 +133,7 @@ def commented(app):
 
 
 def assert_no_table_scan(text):
-    tables = "(posts|comments|images|thumbnails|users|notifications|subscriptions)"
+    tables = "(posts|comments|images|thumbnails|users|notifications|subscriptions|reports|acts)"
     assert not re.search(f"Seq Scan on {tables}", text), text
     assert not re.search(f"SCAN {tables}(?! USING INDEX)", text), text
 
@@ -228,6 +228,31 @@ def test_applications_are_listed_by_index(plan, app, moderator):
     for url in (first, re.search("<(.*)>", link)[1]):
         text = plan(moderator, url)
         assert "ix_users_pending_since_id" in text, text
+        assert "Sort" not in text, text
+        assert "TEMP B-TREE" not in text, text
+        assert_no_table_scan(text)
+
+
+@pytest.fixture
+def moderated(alice, moderator):
+    """Two open reports, two closed ones, and the decisions on these in the log."""
+    for number in range(4):
+        post = alice.create_post(f"Post {number}")
+        url = f"/posts/{post['id']}/reports"
+        report = moderator.post(url, json={"reason": "This is advertising."}).json
+        if number % 2:
+            moderator.patch(f"/reports/{report['id']}", json={"outcome": "dismissed"})
+
+
+@pytest.mark.usefixtures("moderated")
+@pytest.mark.parametrize(
+    "url", ["/reports?", "/reports?state=closed&", "/moderation/log?", "/moderation/log?user={}&"]
+)
+def test_reports_and_acts_are_listed_by_index(plan, alice, moderator, url):
+    first = f"{url.format(alice.user['id'])}limit=1"
+    link = moderator.get(first).headers["Link"]
+    for page in (first, re.search("<(.*)>", link)[1]):
+        text = plan(moderator, page)
         assert "Sort" not in text, text
         assert "TEMP B-TREE" not in text, text
         assert_no_table_scan(text)

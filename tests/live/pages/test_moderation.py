@@ -233,6 +233,25 @@ def test_reports_on_one_thing_are_closed_together(sign_up, sign_up_moderator):
     expect(reports(morgan).last).to_be_focused()
 
 
+def test_the_desk_asks_once_for_each_list(url, sign_up_moderator):
+    morgan = sign_up_moderator()
+    morgan.wait_for_load_state("networkidle")
+    asked = []
+    morgan.on("request", lambda request: asked.append((request.resource_type, request.url)))
+    morgan.goto("/moderation")
+    expect(morgan.get_by_role("heading", name="Log")).to_be_visible()
+    morgan.wait_for_load_state("networkidle")
+    others = (f"{url}/users/me", f"{url}/notifications/unread")  # as on each page
+    lists = [path for kind, path in asked if kind == "fetch" and path not in others]
+    assert sorted(lists) == sorted(
+        url + path
+        for path in (
+            *("/applications", "/comments?limit=20", "/moderation/log"),
+            *("/reports", "/reports?state=closed"),
+        )
+    )
+
+
 def test_lists_go_on(url, sign_up, sign_up_moderator):
     ada, morgan = sign_up(), sign_up_moderator()
     write(ada)
