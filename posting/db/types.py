@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import nanoid
@@ -81,11 +82,14 @@ class Rfc3339Text(sa.TypeDecorator[str]):
 
     def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], Any]:
         if dialect.name == "sqlite":
-            return lambda text: text and _sqlite_to_rfc3339(text)
+            return _sqlite_to_rfc3339
         return lambda timestamp: timestamp and to_rfc3339(timestamp)
 
 
-def _sqlite_to_rfc3339(text: str) -> str:
+@lru_cache(maxsize=5000)  # a list has dozens of timestamps, which the next one repeats
+def _sqlite_to_rfc3339(text: str | None) -> str | None:
+    if text is None:
+        return None
     match = _SQLITE_TIMESTAMP.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a timestamp.")
