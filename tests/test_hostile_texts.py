@@ -2,7 +2,7 @@
 
 import gzip
 import json
-import sys
+import os
 import time
 from urllib.parse import urlencode
 
@@ -32,7 +32,7 @@ BASE = f"https://{'h' * 60}.example/p/{'x' * ID_LENGTH}"  # of a feed
 
 def within(seconds, call, *arguments, **options):
     """Return the result of a call that takes at most so much CPU time."""
-    if sys.gettrace():  # `make coverage` watches each line
+    if "COVERAGE_RUN" in os.environ:  # set by `coverage run`, which watches each line
         seconds *= 2
     spent = []
     while len(spent) < TRIES:

@@ -67,8 +67,8 @@ _DETAILS = sa.select(
     User.application,
 ).where(_HAS_ID)
 _LOWER_NAME = sa.func.lower(User.username)
-# Not against foreign keys: who comments on a post of this account would wait, with the post locked.
-_LOCK_ACCOUNT = _ACCOUNT.with_for_update(key_share=True)
+_LOCK_ACCOUNT = _ACCOUNT.with_for_update()
+_LOCK_ACCOUNT_TO_CLEAR = _ACCOUNT.with_for_update(key_share=True)
 _ACTIVE = sa.select(User.id).where(_HAS_ID, User.is_active)
 _LOCK_ACTIVE = _ACTIVE.with_for_update(key_share=True)
 _SHARE_ACTIVE = _ACTIVE.with_for_update(read=True, key_share=True)
@@ -87,6 +87,16 @@ def get_account(id: str) -> Row | None:
 def lock_account(id: str) -> Row | None:
     """Lock an account, and return it if there is one."""
     return execute(_LOCK_ACCOUNT, id=id).one_or_none()
+
+
+def lock_account_to_clear(id: str) -> Row | None:
+    """Lock an account against other acts on it, and return it if there is one.
+
+    Writes are not locked out. A member who deletes a comment on a post of this account holds the
+    lock of the post, and Postgres then checks that the author of the post exists. With
+    `lock_account`, this member would wait for the account, and the account for the post.
+    """
+    return execute(_LOCK_ACCOUNT_TO_CLEAR, id=id).one_or_none()
 
 
 def lock_active_account(id: str, *, exclusively: bool = False) -> bool:

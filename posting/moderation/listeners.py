@@ -8,12 +8,12 @@ from posting.accounts.events import Removal
 from posting.comments.events import CommentsDeleted, CommentsEmptied
 from posting.db.events import Listeners
 from posting.moderation.models import COMMENT, REMOVED, Report
-from posting.moderation.store import close_reports, tell_of_removal
+from posting.moderation.store import close_reports, notify_of_removal
 from posting.posts.events import PostsDeleted
 
 
 def _tell_author(event: Removal) -> None:
-    tell_of_removal(event.author_id, event.reason, excerpt=event.excerpt, post_id=event.post_id)
+    notify_of_removal(event.author_id, event.reason, excerpt=event.excerpt, post_id=event.post_id)
 
 
 def _close_reports_on_posts(event: PostsDeleted) -> None:

@@ -96,7 +96,7 @@ class Report(Output):
     outcome = fields.String(
         allow_none=True, metadata=extensible(OUTCOMES, "dismissed", "Null while it is open.")
     )
-    note = fields.String(allow_none=True, metadata=described(None, "What the reporter was told."))
+    note = fields.String(allow_none=True, metadata=described(None, "The answer to the reporter."))
     created_at = Timestamp()
     closed_at = Timestamp(allow_none=True)
     closed_by = fields.Nested(

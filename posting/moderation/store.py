@@ -24,7 +24,7 @@ from posting.web.problems import Coded
 
 JUDGED = 20  # reports: a member of whom the last twenty were all dismissed has a lower limit
 LOWER_LIMIT = Rate(5, "hour")
-CLOSED_AT_ONCE = 10_000  # reports in a statement, whose parameters the databases limit
+CLOSED_AT_ONCE = 10_000  # reports in one statement, because databases limit its parameters
 
 # The moderators, except one who is reported.
 _JUDGES = MODERATORS.where(User.id.is_distinct_from(sa.bindparam("author", type_=Identifier)))
@@ -144,14 +144,14 @@ def close_reports(
     return len(closed)
 
 
-def tell_of_removal(
+def notify_of_removal(
     author_id: str | None,
     reason: str | None,
     *,
     excerpt: str | None = None,
     post_id: str | None = None,
 ) -> None:
-    """Tell the author of a text, or of everything they have written, that it is removed."""
+    """Notify the author of a text, or of everything they have written, that it is removed."""
     if author_id:
         notify(
             _AUTHOR,

@@ -1,4 +1,4 @@
-"""Generate users, posts, comments, images, and what moderators look after."""
+"""Generate users, posts, comments and images, and an invitation, an application and reports."""
 
 import random
 from collections import deque

@@ -95,7 +95,7 @@ def _render(
 
 
 def _without_repeated_ids(html: str) -> str:
-    """Return HTML where an id is that of the first element with it, if footnotes share a name."""
+    """Return HTML without the ids that an earlier element has. Footnotes can share a name."""
     seen = set()
 
     def keep_first(attribute: re.Match[str]) -> str:

@@ -21,7 +21,7 @@ from posting.posts.texts import PreparedText
 from posting.web.rows import Item, insert, to_item
 
 POSTS_PER_STEP = 100
-COMMENTS_PER_STEP = 1000  # of these posts, if a single post has not more
+COMMENTS_PER_STEP = 1000  # below the posts of a step; a post with more is a step of its own
 
 _INSERT = insert(schemas.Post, Post).returning(Post.version)
 

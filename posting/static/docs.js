@@ -6,7 +6,7 @@ const plugin = ({ React }) => ({
   components: { DeepLink: ({ text }) => React.createElement("span", null, text) },
 });
 
-/** Add the parts that Swagger UI leaves out: names of controls and parts, levels of headings, keys that scroll. */
+/** Add the parts that Swagger UI leaves out: names of controls and parts, levels of headings, scrolling by keyboard. */
 function describe() {
   const parts = { ".information-container": "About", ".scheme-container": "Server" };
   for (const [selector, name] of Object.entries(parts))

@@ -71,11 +71,12 @@ onForm("removal", {
   /** Go on after the first step, until nothing is left. */
   async sent(form, step) {
     const bar = first(form, "progress");
-    let removed = 0;
-    while (step.left > 0 && step.removed > 0) {
-      removed += step.removed;
-      Object.assign(bar, { hidden: false, max: removed + step.left, value: removed });
+    let { removed } = step;
+    const max = removed + step.left; // a member who goes on writing does not make it longer
+    while (step.left > 0 && step.removed > 0 && removed < max) {
+      Object.assign(bar, { hidden: false, max, value: removed });
       ({ data: step } = await request("POST", form.action, { body: bodyOf(form) }));
+      removed += step.removed;
     }
     if (step.left > 0) sayNext("The member has written something new. Delete everything again.");
     else sayNext("Everything by this member is deleted.");

@@ -75,7 +75,8 @@ function fillRow(row, report) {
   const resource = resourceOf(target);
   const urls = {
     delete: target.exists && resource,
-    suspend: target.author && `/users/${target.author.id}/suspension`,
+    suspend:
+      target.author && target.author.id !== me?.id && `/users/${target.author.id}/suspension`,
     dismiss: state === "open" && `/reports/${id}`,
   };
   for (const [action, url] of Object.entries(urls)) {

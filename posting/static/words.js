@@ -32,7 +32,8 @@ const PROBLEMS = {
   post_locked: "This post is locked. Only moderators can comment.",
   query_timeout: "The service takes too long at this moment. Try again later.",
   report_closed: "Another moderator has closed this report already.",
-  report_on_yourself: "This report is about you. Another moderator decides on it.",
+  report_on_yourself:
+    "This report is about you or what you wrote. Another moderator decides on it.",
   request_timeout: "Your connection is too slow for this. Try again.",
   service_unavailable: "The service does not answer at this moment. Try again.",
   signup_closed: "Sign-up is closed. Ask the people who run this community for an account.",

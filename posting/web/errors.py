@@ -105,14 +105,15 @@ class Problem(Schema):
     reason = fields.String(
         allow_none=True,
         metadata={
-            "description": "Why an account is suspended, if a reason was given",
+            "description": "Only with the code `suspended`: why, if a reason was given",
             "examples": ["This is advertising."],
         },
     )
     until = fields.String(
         allow_none=True,
         metadata={
-            "description": "When the suspension ends, if it ends by itself",
+            "description": "Only with the code `suspended`: when it ends, if it does by itself",
+            "format": "date-time",
             "examples": ["2026-12-05T09:30:00.125Z"],
         },
     )

@@ -94,7 +94,7 @@ class TestCreate:
     def test_while_sign_up_is_closed_it_names_another_command(self, flask, make_app, listed):
         code, output = flask("invitations", "create", on=make_app(SIGNUP="closed"))
         assert code == 1
-        assert output.startswith("Error: Sign-up is closed, so nobody can use an invitation.")
+        assert output.startswith("Error: Sign-up is closed, so invitations do not work.")
         assert "flask users create NAME" in output
         assert listed() == []
 

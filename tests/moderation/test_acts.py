@@ -2,12 +2,15 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Event
+from time import sleep
 
 import pytest
 import sqlalchemy as sa
 
 from posting.accounts import acts
 from posting.accounts.models import User
+from posting.comments import views as comment_views
 from posting.db.base import db
 from posting.db.transactions import commit
 from posting.db.types import now, to_rfc3339
@@ -144,6 +147,29 @@ class TestSuspension:
         assert set(statuses) <= {201, 401}
         posts = moderator.get(f"/posts?author={alice.user['id']}").json
         assert len(posts) == statuses.count(201)
+
+    def test_it_waits_for_a_comment_that_is_being_written(
+        self, alice, moderator, post, monkeypatch
+    ):
+        is_held, may_go_on = Event(), Event()
+        lock_post = comment_views.lock_post
+
+        def hold(id):
+            is_held.set()
+            assert may_go_on.wait(20)
+            return lock_post(id)
+
+        monkeypatch.setattr(comment_views, "lock_post", hold)
+        with ThreadPoolExecutor(2) as pool:
+            url = f"/posts/{post['id']}/comments"
+            comment = pool.submit(alice.copy().post, url, json={"content": "Cloth"})
+            assert is_held.wait(20)
+            suspension = pool.submit(suspend, moderator.copy(), alice)
+            sleep(0.2)
+            assert not suspension.done()
+            may_go_on.set()
+            assert comment.result().status_code == 201
+            assert suspension.result().status_code == 200
 
 
 class TestLock:

@@ -11,14 +11,14 @@ from posting.accounts import store as account_store
 from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
 from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
 from posting.accounts.models import MODERATOR, PENDING, SUSPENDED, Act
-from posting.accounts.queries import NoSuchUser, get_account, lock_account
+from posting.accounts.queries import NoSuchUser, get_account, lock_account, lock_account_to_clear
 from posting.comments.models import Comment
 from posting.db.epoch import Epoch
 from posting.db.transactions import Row, begin, commit, execute, fetch_value
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
 from posting.moderation import schemas
 from posting.moderation.models import REMOVED, USER, Report
-from posting.moderation.store import close_reports, tell_of_removal
+from posting.moderation.store import close_reports, notify_of_removal
 from posting.posts import store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
@@ -157,16 +157,18 @@ def unpin_post(id: str) -> Reply:
 def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     """Delete some of the posts and comments of a member. Repeat this until none is left.
 
-    The first step notifies the member, and only the first step is in the log.
+    The first step notifies the member and is in the log. So is a step that begins when nothing is
+    left but what the member has written since the first one.
     """
     reason = body.get("reason")
     begin(alone=True)
-    _lock_member(id)
+    _require_member(get_account(id))
+    _require_member(lock_account_to_clear(id))
     is_under_way = _is_under_way(id)
     removed = delete_a_step(id)
     if removed and not is_under_way:
         acts.record("deleted", "content", id, id, reason)
-        tell_of_removal(id, reason)
+        notify_of_removal(id, reason)
     commit()
     return {"removed": removed, "left": count_content(id)}
 

@@ -52,7 +52,7 @@ _CREATES: Mapping[str, Any] = {
 
 class ReportOnYourself(Coded, Forbidden):
     error_code = "report_on_yourself"
-    description = "This report is about you, so another moderator decides on it."
+    description = "This report is about you or what you wrote. Another moderator decides on it."
 
 
 class ReportClosed(Coded, Conflict):
