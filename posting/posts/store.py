@@ -97,7 +97,7 @@ def _clear_step(user_id: str, with_content: bool) -> Step:
 
 def _count_in_step(comment_counts: Sequence[int]) -> int:
     """Return how many posts with these numbers of comments are deleted in one step."""
-    in_step = takewhile(lambda sum: sum <= COMMENTS_PER_STEP, accumulate(comment_counts))
+    in_step = takewhile(lambda total: total <= COMMENTS_PER_STEP, accumulate(comment_counts))
     return max(1, len(list(in_step)))
 
 

@@ -6,7 +6,7 @@ const plugin = ({ React }) => ({
   components: { DeepLink: ({ text }) => React.createElement("span", null, text) },
 });
 
-/** Add the parts that Swagger UI leaves out: names of controls and parts, levels of headings, scrolling by keyboard. */
+/** Add names of controls, levels of headings and scrolling by keyboard, which Swagger UI lacks. */
 function describe() {
   const parts = { ".information-container": "About", ".scheme-container": "Server" };
   for (const [selector, name] of Object.entries(parts))

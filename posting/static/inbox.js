@@ -133,7 +133,7 @@ onAction("show-older", async () => {
   item.focus();
 });
 
-/** Mark a notification as read when its link is followed. The page that it leads to shows the new count. */
+/** Mark a notification as read when its link is followed. The next page shows the new count. */
 function readFollowed(target, { button }) {
   const row = target.closest("[data-notifications] a")?.closest("[id^=n-]");
   const position = notifications.findIndex(({ id }) => row?.id === `n-${id}`);
