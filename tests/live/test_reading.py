@@ -165,17 +165,17 @@ def test_a_visitor_cannot_tell_what_exists(site, ada, program, content, rules):
             assert answer(site, visitor, one, **tagged) == answer(site, visitor, other, **tagged)
 
 
-def test_visitors_read_everything_if_everyone_may(start_site, fresh_url, rules):
+def test_visitors_read_everything_if_everyone_may(start_site, make_app, fresh_url, rules):
     """Also what nginx has kept while a member and a program read it."""
     site = start_site(WEB_CONCURRENCY="2")
     ada = sign_in(site.url, "ada", site.client())
     content = write(site, ada)
     program = with_token(site, create_token(site, ada, "read"))
     expected = {}
-    with create_app({"DATABASE_URL": fresh_url}).test_client() as direct:
-        for _, url in walk(rules, content):
-            with direct.get(url) as response:
-                expected[url] = response.status_code
+    direct = make_app(DATABASE_URL=fresh_url).test_client()
+    for _, url in walk(rules, content):
+        with direct.get(url) as response:
+            expected[url] = response.status_code
     with site.client() as visitor:
         for client in (visitor, ada, program, visitor):
             for _, url in walk(rules, content):
