@@ -1,6 +1,8 @@
 """Accounts: sign-up, edit and deletion."""
 
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from threading import Event
 from time import sleep
 
 import pytest
@@ -334,6 +336,29 @@ class TestDelete:
             assert_problem(other.delete(path(alice)), 403)
         assert_problem(bob.delete("/users/" + "a" * 21), 404)
         assert alice.get("/users/me").json == alice.user
+
+
+def test_nothing_is_written_while_an_account_is_deleted(alice, bob, post, monkeypatch):
+    is_held, may_go_on = Event(), Event()
+    execute = deletion.execute
+
+    def hold(statement):
+        is_held.set()
+        assert may_go_on.wait(20)
+        return execute(statement)
+
+    monkeypatch.setattr(deletion, "execute", hold)
+    with ThreadPoolExecutor(3) as pool:
+        url = f"/users/{alice.user['id']}?content=delete"
+        ended = pool.submit(alice.copy().delete, url)
+        assert is_held.wait(20)
+        written = pool.submit(alice.copy().post, "/posts", json={"title": "x", "content": "x"})
+        sleep(0.2)
+        assert not written.done()
+        may_go_on.set()
+        assert ended.result().status_code == 204
+        assert written.result().status_code == 401
+    assert bob.get("/posts").json == []
 
 
 class TestDeletionInSteps:
