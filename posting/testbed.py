@@ -24,10 +24,10 @@ from posting.accounts.store import insert_user
 from posting.app import create_app
 from posting.config import CHEAP_PASSWORD_HASH, SETTINGS, StartError
 from posting.db.base import db
-from posting.db.engine import is_in_memory, url_without_password
+from posting.db.engine import close_connections, is_in_memory, url_without_password
 from posting.db.epoch import renew_epoch
 from posting.db.migrations import ensure_current
-from posting.db.transactions import commit, end_transaction, execute, lift_time_limits
+from posting.db.transactions import commit, end_transaction, execute, lift_time_limits, transaction
 from posting.search import all_indexes
 
 # Every setting, so that environment variables have no effect.
@@ -94,7 +94,7 @@ def running_app(database_url: str, settings: Mapping[str, Any]) -> Iterator[Flas
         yield app
     finally:
         with app.app_context():
-            db.engine.dispose()
+            close_connections()
 
 
 class Apps:
@@ -127,7 +127,7 @@ def has_database_in_memory(app: Flask) -> bool:
 
 
 def delete_all_rows(app: Flask) -> None:
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         lift_time_limits(connection)  # a busy Postgres may not have vacuumed for long
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))

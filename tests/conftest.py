@@ -29,6 +29,7 @@ from posting import create_app, testbed
 from posting.accounts.store import insert_user
 from posting.db.base import db
 from posting.db.commits import CommitWatch
+from posting.db.engine import close_connections
 from posting.db.transactions import commit
 from posting.db.types import now
 from posting.images import codec as imaging
@@ -249,8 +250,8 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def short_lock_timeout(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[sa.Engine]:
-    """The app's engine, with connections that wait 0.1 seconds for a lock."""
+def short_lock_timeout(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the app's connections wait 0.1 seconds for a lock."""
 
     def set_timeout(connection: Any, *_: Any) -> None:
         connection.execute("SET lock_timeout = 100" if POSTGRES else "PRAGMA busy_timeout=100")
@@ -259,9 +260,10 @@ def short_lock_timeout(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     with app.app_context():
         engine = db.engine
     sa.event.listen(engine, "checkout", set_timeout)
-    yield engine
+    yield
     sa.event.remove(engine, "checkout", set_timeout)
-    engine.dispose()
+    with app.app_context():
+        close_connections()
 
 
 @pytest.fixture
@@ -287,7 +289,7 @@ def make_app(app: Flask, database_url: str) -> Iterator[Callable[..., Flask]]:
     yield make
     for other in apps:
         with other.app_context():
-            db.engine.dispose()
+            close_connections()
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ import sqlalchemy as sa
 
 from posting.accounts import schemas
 from posting.accounts.models import User
-from posting.db.base import db
-from posting.db.transactions import Row, fetch_all, in_transaction
+from posting.db.transactions import Row, fetch_all, in_transaction, transaction
 from posting.db.types import ID_LENGTH
 from posting.search.words import split_words
 from posting.web.errors import InvalidInput, input_error
@@ -79,7 +78,7 @@ class NameIndex:
     def rebuild(self) -> Iterator[int]:
         last = ""
         while True:
-            with db.engine.begin() as connection:
+            with transaction() as connection:
                 locking = _next_users(last).with_for_update(key_share=True)
                 users = connection.execute(locking).mappings().all()
                 _replace(connection, users)

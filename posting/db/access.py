@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import sqlalchemy as sa
-
 READ_SECONDS = 2  # for each query of code that only reads
 
 _writes = ContextVar("writes", default=True)
@@ -15,8 +13,8 @@ _writes = ContextVar("writes", default=True)
 def database_access(*, writes: bool) -> Iterator[None]:
     """Say whether the code within writes.
 
-    If it only reads, its transactions take no write lock, and each of its queries has two seconds.
-    Commands and scripts need not say that they write.
+    If it only reads, it cannot begin a transaction that writes, and each of its queries has two
+    seconds. Commands and scripts need not say that they write.
     """
     token = _writes.set(writes)
     try:
@@ -28,9 +26,3 @@ def database_access(*, writes: bool) -> Iterator[None]:
 def only_reads() -> bool:
     """Return whether the code that runs has said that it only reads."""
     return not _writes.get()
-
-
-def may_write(connection: sa.Connection) -> bool:
-    """Return whether a transaction may write: its option `writes`, or else what its code said."""
-    writes: bool = connection.get_execution_options().get("writes", _writes.get())
-    return writes

@@ -30,7 +30,7 @@ class Base(DeclarativeBase):
 # The option of a table that belongs to one database and not to its content. Archives leave it out.
 NOT_ARCHIVED = {"info": {"archived": False}}
 
-# Its session is not used: see `transactions`.
+# The service does not use its session: see `transactions`.
 db = SQLAlchemy(model_class=Base)
 
 

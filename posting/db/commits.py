@@ -11,7 +11,6 @@ whenever a transaction that wrote ends, and never returns to an earlier value
 import os
 import weakref
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import count
 from time import monotonic
 from typing import Any
@@ -33,7 +32,7 @@ Version = tuple[Any, ...]
 class CommitWatch:
     """Asks for the version on a connection of its own.
 
-    The connection is closed when the engine is disposed. This is not thread-safe.
+    This is not thread-safe.
     """
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -46,7 +45,10 @@ class CommitWatch:
         self._numbers = count()  # versions on different connections cannot be compared
         self._retry_at = 0.0
         weakref.finalize(self, _close_own, self._connections)
-        sa.event.listen(engine, "engine_disposed", partial(_close_own, self._connections))
+
+    def close(self) -> None:
+        """Close the connection. The next version is asked for on another connection."""
+        _close_own(self._connections)
 
     def version(self) -> Version | None:
         """Return the version, or None if the database cannot be asked.
@@ -63,13 +65,13 @@ class CommitWatch:
             number, connection = self._connections[process]
             found = self._ask(connection)
         except self._dialect.loaded_dbapi.Error:
-            _close_own(self._connections)
+            self.close()
             self._retry_at = monotonic() + RETRY_AFTER
             return None
         return (number, *found) if found else None
 
 
-def _close_own(connections: dict[int, tuple[int, Any]], *_: sa.Engine) -> None:
+def _close_own(connections: dict[int, tuple[int, Any]]) -> None:
     """Close the connection of this process."""
     if own := connections.pop(os.getpid(), None):
         own[1].close()

@@ -20,7 +20,7 @@ from typing import Any
 import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.sqlite import WRITE_LOCK_SECONDS
+from posting.db.sqlite import WRITE_LOCK_SECONDS, begin
 
 MAX_MEMBERS = 16
 SAVEPOINT = "SAVEPOINT member"
@@ -55,7 +55,6 @@ class Writer:
         self._lock = Lock()  # on the next two attributes
         self._is_taken = False  # whether a thread has its turn
         self._queue: deque[Waiting] = deque()  # the threads that wait for theirs
-        sa.event.listen(engine, "engine_disposed", lambda _: self._close())
 
     def begin(self, *, alone: bool = False) -> "Member":
         """Wait for the turn of this thread, and begin its transaction, in a group if there is one.
@@ -94,7 +93,7 @@ class Writer:
         if self._group is None:
             self._connection = self._connection or self._engine.connect()
             with self.closed_on_error():
-                self._connection.begin()
+                begin(self._connection, writes=True)
             self._group = Group()
         elif self._connection is None or not is_open(self._connection):
             raise _lost(self._connection)
@@ -156,10 +155,10 @@ class Writer:
         try:
             yield
         except BaseException:
-            self._close()
+            self.close()
             raise
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """Close the connection, which rolls back. The next group opens another connection."""
         if connection := self._connection:
             self._connection = None

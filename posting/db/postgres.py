@@ -6,10 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from posting.db.access import READ_SECONDS, may_write, only_reads
+from posting.db.access import READ_SECONDS
 
 # In milliseconds.
-STATEMENT_TIMEOUT = 30_000  # in a transaction, unless the code only reads
+STATEMENT_TIMEOUT = 30_000  # in a transaction
 POSTGRES_TIMEOUTS = {
     "statement_timeout": 1000 * READ_SECONDS,
     "lock_timeout": 5_000,
@@ -31,12 +31,11 @@ def listen(engine: sa.Engine) -> None:
     """Register what happens to connections, in the order in which it happens."""
     event.listen(engine, "connect", _configure)
     event.listen(engine, "checkout", _ping_if_readable)  # before a statement fails on it
-    event.listen(engine, "begin", _begin)  # lifts the two seconds unless the code only reads
     event.listen(engine, "handle_error", _disconnect_if_types_changed)
 
 
 def _configure(connection: Any, _record: Any) -> None:
-    connection.autocommit = True  # transactions begin in _begin, not in the driver
+    connection.autocommit = True  # transactions begin in `begin`, not in the driver
 
 
 def _ping_if_readable(connection: Any, _record: Any, _proxy: Any) -> None:
@@ -53,13 +52,11 @@ def _ping_if_readable(connection: Any, _record: Any, _proxy: Any) -> None:
         raise sa.exc.InvalidatePoolError from error
 
 
-def _begin(connection: sa.Connection) -> None:
-    is_snapshot = connection.get_execution_options().get("snapshot")
-    level = " ISOLATION LEVEL REPEATABLE READ READ ONLY" if is_snapshot else ""
-    is_limited = only_reads() and not may_write(connection)
+def begin(connection: sa.Connection, *, writes: bool) -> None:
+    """Begin a transaction. All queries of one that only reads see the same state."""
+    level = "" if writes else " ISOLATION LEVEL REPEATABLE READ"
     # The timeout is set in the same round trip.
-    timeout = "" if is_limited else f"; SET LOCAL statement_timeout = {STATEMENT_TIMEOUT}"
-    connection.exec_driver_sql(f"BEGIN{level}{timeout}")
+    connection.exec_driver_sql(f"BEGIN{level}; SET LOCAL statement_timeout = {STATEMENT_TIMEOUT}")
 
 
 def _disconnect_if_types_changed(context: sa.engine.ExceptionContext) -> None:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import event
 
-from posting.db.access import READ_SECONDS, may_write, only_reads
+from posting.db.access import READ_SECONDS, only_reads
 from posting.db.errors import error_reason
 
 BUSY_TIMEOUT_PRAGMA = "busy_timeout=5000"  # milliseconds, for everything but the write lock
@@ -47,8 +47,7 @@ def listen(engine: sa.Engine, *, in_memory: bool) -> None:
         event.listen(engine, "do_connect", _create_private_file)  # before SQLite creates it
     event.listen(engine, "connect", _configure)
     event.listen(engine, "connect", _stop_at_deadline)
-    event.listen(engine, "checkout", _set_deadline)  # a read outside of transactions has one too
-    event.listen(engine, "begin", _begin)  # lifts the deadline of a write
+    event.listen(engine, "checkout", _set_deadline)
     event.listen(engine, "handle_error", _disconnect_if_read_only)
 
 
@@ -65,7 +64,7 @@ def _configure(connection: Any, _record: Any) -> None:
     When several connections switch a new file to WAL at once, SQLite detects a deadlock and fails
     one of them immediately, whatever busy_timeout is.
     """
-    connection.isolation_level = None  # transactions begin in _begin, not in the driver
+    connection.isolation_level = None  # transactions begin in `begin`, not in the driver
     for pragma in SQLITE_PRAGMAS:
         for attempt in range(1, PRAGMA_TRIES + 1):
             try:
@@ -92,12 +91,15 @@ def _set_deadline(_connection: Any, record: Any, _proxy: Any) -> None:
     record.info[DEADLINE] = monotonic() + READ_SECONDS if only_reads() else math.inf
 
 
-def _begin(connection: sa.Connection) -> None:
-    """Take the write lock at once where a write may follow: a later upgrade could fail."""
+def begin(connection: sa.Connection, *, writes: bool) -> None:
+    """Begin a transaction. One that writes takes the write lock now: a later upgrade could fail.
+
+    Raise OperationalError if another process holds the write lock for five seconds.
+    """
     raw: Any = connection.connection.driver_connection
     if raw.in_transaction:
         return  # an in-memory database has one connection, which nested app contexts share
-    if not may_write(connection):
+    if not writes:
         connection.exec_driver_sql("BEGIN")
         return
     connection.info[DEADLINE] = math.inf

@@ -1,8 +1,11 @@
 """Transactions and queries.
 
-Reading begins nothing. The first `execute`, which writes or locks a row, begins the transaction of
-the code that runs, and `commit` or `rollback` ends it. Rows are read and written past the session
-of the ORM, since building its objects takes longer than the query.
+Reading begins nothing, since BEGIN and ROLLBACK around a single SELECT take as long as the SELECT.
+The first `execute`, which writes or locks a row, begins the transaction of the code that runs, and
+`commit` or `rollback` ends it. Rows are read and written past the session of the ORM, since
+building its objects takes longer than the query.
+
+A connection of SQLAlchemy sends no BEGIN of its own. So commands use `transaction` and `snapshot`.
 """
 
 import math
@@ -16,12 +19,13 @@ from flask import Flask, current_app
 from flask.ctx import AppContext
 from flask.globals import app_ctx
 
+from posting.db import postgres, sqlite
 from posting.db.access import only_reads
 from posting.db.base import Base, db
+from posting.db.engine import on_close
 from posting.db.group_commit import Writer
-from posting.db.sqlite import DEADLINE
 
-READER, WRITER = "posting.reader", "posting.writer"
+WRITER = "posting.writer"
 
 Row = sa.Row[*tuple[Any, ...]]
 
@@ -43,7 +47,7 @@ class OwnTransaction:
     def __init__(self, engine: sa.Engine) -> None:
         self.connection = engine.connect()
         try:
-            self.connection.begin()
+            begin_on(self.connection, writes=True)
         except BaseException:
             self.connection.close()
             raise
@@ -66,7 +70,8 @@ def init_app(app: Flask) -> None:
     with app.app_context():
         engine = db.engine
     if engine.dialect.name == "sqlite" and not isinstance(engine.pool, sa.StaticPool):
-        app.extensions[WRITER] = Writer(engine)
+        writer = app.extensions[WRITER] = Writer(engine)
+        on_close(app, writer.close)
     app.teardown_appcontext(lambda _error: rollback())
 
 
@@ -74,7 +79,7 @@ def fetch_all(statement: sa.Executable, **values: Any) -> Sequence[Row]:
     """Return the rows of a SELECT, as the transaction sees them if one has begun."""
     if transaction := _transaction():
         return transaction.connection.execute(statement, values).all()
-    with _reader().connect() as connection:
+    with db.engine.connect() as connection:
         return connection.execute(statement, values).all()
 
 
@@ -158,17 +163,41 @@ def end_transaction() -> None:
     A test's app context outlives its requests, and they would share a transaction.
     """
     rollback()
-    if db.session.registry.has():  # which only tests use
+    if db.session.registry.has():
         db.session.rollback()
 
 
 @contextmanager
-def snapshot() -> Iterator[sa.Connection]:
-    """Yield a connection that reads one consistent state of the database, while others write."""
-    engine = db.engine.execution_options(writes=False, snapshot=True)
-    with engine.begin() as connection:
+def transaction() -> Iterator[sa.Connection]:
+    """Yield a connection in a transaction that writes, in no group, and commit it at the end."""
+    with db.engine.connect() as connection:
+        begin_on(connection, writes=True)
+        yield connection
+        connection.commit()
+
+
+@contextmanager
+def snapshot(engine: sa.Engine | None = None) -> Iterator[sa.Connection]:
+    """Yield a connection that reads one consistent state while others write, without time limits.
+
+    Without `engine`, it reads the database of the app.
+    """
+    with (engine or db.engine).connect() as connection:
+        begin_on(connection, writes=False)
         lift_time_limits(connection)
         yield connection
+
+
+@sa.event.listens_for(db.session, "after_begin")
+def begin_session(_session: Any, _transaction: Any, connection: sa.Connection) -> None:
+    """Begin the transaction of the ORM's session, which only shells and tests use."""
+    begin_on(connection, writes=True)
+
+
+def begin_on(connection: sa.Connection, *, writes: bool) -> None:
+    """Begin a transaction. All queries of one that only reads see the same state."""
+    begin = postgres.begin if connection.dialect.name == "postgresql" else sqlite.begin
+    begin(connection, writes=writes)
 
 
 def lock_tables(connection: sa.Connection) -> None:
@@ -194,7 +223,7 @@ def lift_time_limits(connection: sa.Connection) -> None:
         for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
             connection.exec_driver_sql(f"SET LOCAL {name} = 0")
     else:
-        connection.info[DEADLINE] = math.inf
+        connection.info[sqlite.DEADLINE] = math.inf
 
 
 def _transaction() -> Transaction | None:
@@ -206,17 +235,3 @@ def _context() -> AppContext:
     proxy: Any = app_ctx
     context: AppContext = proxy._get_current_object()
     return context
-
-
-def _reader() -> sa.Engine:
-    """Return an engine over the same pool that begins no transaction.
-
-    A single SELECT needs none, and BEGIN and ROLLBACK take as long as a short query. An option of
-    the engine that says so would take 22 microseconds more for each SELECT, since its events run.
-    """
-    engine = db.engine
-    reader: sa.Engine | None = current_app.extensions.get(READER)
-    if reader is None or reader.pool is not engine.pool:
-        reader = sa.Engine(engine.pool, engine.dialect, engine.url, hide_parameters=True)
-        current_app.extensions[READER] = reader
-    return reader

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from flask import Flask
 
 from posting.accounts.models import MODERATOR, User
-from posting.db.base import db
+from posting.db.engine import close_connections
 from posting.db.errors import error_reason
 from posting.db.transactions import commit, execute, fetch_one, rollback
 from posting.db.types import now, to_rfc3339
@@ -40,7 +40,7 @@ def describe_first_run(app: Flask, server_url: str, *, with_link: bool) -> str |
             return f"No link for the first account can be created ({error_reason(error)})."
         finally:
             rollback()  # which returns a connection, to be closed with the others
-            db.engine.dispose()
+            close_connections()
     return (
         "There is no account yet. To become the first moderator, sign up with this link. Keep it "
         f"secret. It works once, until {to_rfc3339(expires_at)}:\n{base}/signup#{code}"

@@ -20,6 +20,7 @@ from posting.db.base import archived_tables, db
 from posting.db.engine import create_instance_folder, sqlite_file, url_without_password
 from posting.db.migrations import require_database
 from posting.db.migrations.revisions import head_revision, known_revisions
+from posting.db.transactions import snapshot
 from posting.db.types import new_id
 from posting.ops.files import atomic_write, command_errors, kept_name, refuse_memory
 from posting.plurals import count
@@ -153,7 +154,7 @@ def _check(connection: Any, name: Path) -> str:
 
 
 def _copy_database(draft: Path) -> None:
-    with db.engine.connect().execution_options(writes=False) as connection:
+    with snapshot() as connection:
         _copy(connection.connection.driver_connection, draft)
 
 
@@ -209,7 +210,7 @@ def _renew_epoch(connection: Any) -> None:
 def _keep(kept: Path, force: bool) -> None:
     """Copy the database to `kept` unless it is empty. Refuse to go on without `force`."""
     try:
-        with db.engine.connect().execution_options(writes=False) as connection:
+        with snapshot() as connection:
             names = set(sa.inspect(connection).get_table_names())
             tables = [table for table in archived_tables() if table.name in names]
             selects = [sa.select(sa.exists().select_from(table)) for table in tables]

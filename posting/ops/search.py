@@ -3,8 +3,7 @@
 import sqlalchemy as sa
 
 from posting.comments.queries import COMMENT_COUNT, LAST_COMMENT_AT
-from posting.db.base import db
-from posting.db.transactions import lift_time_limits
+from posting.db.transactions import snapshot, transaction
 from posting.images.queries import IMAGE_COUNT
 from posting.ops.files import command_errors
 from posting.posts.models import Post
@@ -30,14 +29,13 @@ def rebuild() -> dict[str, int]:
     Return the number of rows of each index by its name. Raise ClickException if the database fails.
     """
     with command_errors("The search index cannot be rebuilt"):
-        with db.engine.connect().execution_options(writes=False) as connection:
-            lift_time_limits(connection)
+        with snapshot() as connection:
             rows = {index.name: index.count_rows(connection) for index in all_indexes()}
             ids = connection.scalars(sa.select(Post.id).where(IS_WRONG).order_by(Post.id)).all()
         for start in range(0, len(ids), BATCH):
             batch = ids[start : start + BATCH]
             locked = sa.select(Post.id).where(Post.id.in_(batch)).order_by(Post.id)
-            with db.engine.begin() as connection:
+            with transaction() as connection:
                 connection.execute(locked.with_for_update())
                 connection.execute(sa.update(Post).where(Post.id.in_(batch)).values(CORRECT))
         for index in all_indexes():

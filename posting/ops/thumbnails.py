@@ -2,8 +2,7 @@
 
 import sqlalchemy as sa
 
-from posting.db.base import db
-from posting.db.transactions import Row
+from posting.db.transactions import Row, snapshot, transaction
 from posting.images import codec
 from posting.images.models import Image, ImageData, Thumbnail
 from posting.ops.files import command_errors
@@ -32,7 +31,7 @@ def make_missing() -> tuple[int, list[str]]:
     """
     made, failures, last = 0, [], ""
     with command_errors("The thumbnails cannot be made"):
-        with db.engine.connect().execution_options(writes=False) as connection:
+        with snapshot() as connection:
             missing = count_missing(connection)
         with progress("Making thumbnails", missing) as advance:
             while image := _next_image(last):
@@ -50,14 +49,14 @@ def make_missing() -> tuple[int, list[str]]:
 
 def _next_image(last: str) -> Row | None:
     """Return the next image without a thumbnail, by id."""
-    with db.engine.connect().execution_options(writes=False) as connection:
+    with snapshot() as connection:
         return connection.execute(NEXT, {"last": last}).first()
 
 
 def _add(image_id: str, thumbnail: codec.Thumbnail) -> int:
     """Add a thumbnail, and return the number of added rows."""
     try:
-        with db.engine.begin() as connection:
+        with transaction() as connection:
             connection.execute(sa.insert(Thumbnail), vars(thumbnail) | {"image_id": image_id})
     except sa.exc.IntegrityError:  # the image was deleted, or has got a thumbnail meanwhile
         return 0

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from flask import Flask, current_app
 
 from posting.config import StartError
-from posting.db.base import db
 from posting.db.errors import error_reason
+from posting.db.transactions import snapshot
 
 EXTENSION = "posting.search"
 
@@ -64,7 +64,7 @@ def fill_empty_indexes() -> None:
     """
     for index in all_indexes():
         try:
-            with db.engine.connect().execution_options(writes=False) as connection:
+            with snapshot() as connection:
                 is_empty = index.is_empty(connection)
             if is_empty:
                 for _ in index.rebuild():

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 
 from posting.db.base import Base, db
-from posting.db.transactions import in_transaction, lift_time_limits
+from posting.db.transactions import in_transaction, lift_time_limits, snapshot, transaction
 from posting.db.types import Position
 from posting.search.entries import Entry, RowData, RowWords
 from posting.search.postgres import PostgresIndex
@@ -126,17 +126,17 @@ class Index:
     def rebuild(self) -> Iterator[int]:
         last = ""
         while True:
-            with db.engine.connect().execution_options(writes=False) as connection:
+            with snapshot() as connection:
                 rows = self._next_rows(connection, last)
             if not rows:
                 break
             for batch in self._split_batch(rows):
                 entries = self.split_all(batch)
-                with db.engine.begin() as connection:
+                with transaction() as connection:
                     self._replace_unchanged(connection, entries)
                 yield len(batch)
             last = rows[-1]["id"]
-        with db.engine.begin() as connection:
+        with transaction() as connection:
             lift_time_limits(connection)
             # NOT EXISTS, because Postgres may scan all rows for each row of a NOT IN.
             has_row = sa.exists().where(self._rows.id == self._id, self._is_indexed)

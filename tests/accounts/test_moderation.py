@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from posting.accounts.models import Act, Session, Token, User
 from posting.accounts.views import users
 from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.db.types import now, to_rfc3339
 from posting.web import endpoint, request_body
 from tests.conftest import PASSWORD
@@ -98,7 +99,7 @@ INACTIVE = pytest.mark.parametrize(
 def set_states(app, offsets):
     """Set the state of all users, without ending their sessions and tokens."""
     values = {name: now() + offset for name, offset in offsets.items()}
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.update(User).values(values))
     return values
 

@@ -12,7 +12,7 @@ from posting.accounts.models import User
 from posting.accounts.names import INDEX
 from posting.accounts.store import insert_users
 from posting.db.base import db
-from posting.db.transactions import commit
+from posting.db.transactions import commit, transaction
 from posting.db.types import new_id
 from posting.search.words import split_words
 from tests.helpers.assertions import error_locations, follow_pages
@@ -184,7 +184,7 @@ class TestIndex:
     def test_a_name_that_is_wrong_is_found_and_corrected(self, app, bob, count_stale, statement):
         """The former version writes names like this until its restart."""
         assert count_stale() == 0
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             connection.exec_driver_sql(statement)
         assert count_stale() == 1
         with app.app_context():
@@ -192,14 +192,14 @@ class TestIndex:
         assert count_stale() == 0
 
     def test_outdated_names_find_nobody(self, app, bob, found):
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             connection.execute(sa.update(User).values(username="another"))
         assert found("bob") == []
 
     def test_members_of_before_the_index_are_found_after_the_upgrade(
         self, app, bob, found, count_stale
     ):
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             INDEX.clear(connection)
         assert (found("bob"), count_stale()) == ([], 1)
         with app.app_context():

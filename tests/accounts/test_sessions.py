@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from posting.accounts import sessions
 from posting.accounts.models import SESSIONS_PER_USER, Session, User
 from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.db.types import now
 from posting.web import endpoint, request_body
 from tests.conftest import PASSWORD, POSTGRES
@@ -50,7 +51,7 @@ def user_last_seen_at(app, username):
 
 
 def delete_sessions(*_):
-    with db.engine.begin() as connection:
+    with transaction() as connection:
         connection.execute(sa.delete(Session))
 
 
@@ -317,11 +318,10 @@ class TestExpiry:
         assert_problem(alice.post("/posts", json=POST), 401)
         assert alice.get("/posts").json == []
 
-    def test_a_request_succeeds_if_its_session_cannot_be_extended(
-        self, app, alice, short_lock_timeout
-    ):
+    @pytest.mark.usefixtures("short_lock_timeout")
+    def test_a_request_succeeds_if_its_session_cannot_be_extended(self, app, alice):
         set_timestamps(app, last_seen_at=now() - timedelta(days=1))
-        with short_lock_timeout.begin() as writer:
+        with app.app_context(), transaction() as writer:
             writer.execute(sa.update(Session).values(user_agent="locked"))
             assert alice.get("/users/me").json == alice.user
 
@@ -346,10 +346,11 @@ class TestExpiry:
         assert newer.get("/users/me").status_code == 200
 
     @pytest.mark.skipif(not POSTGRES, reason="SQLite has one writer at a time")
-    def test_sign_in_does_not_wait_for_locked_sessions(self, sign_in_often, short_lock_timeout):
+    @pytest.mark.usefixtures("short_lock_timeout")
+    def test_sign_in_does_not_wait_for_locked_sessions(self, app, sign_in_often):
         """Otherwise two concurrent sign-ins could wait for each other's deleted sessions."""
         sign_in_often(SESSIONS_PER_USER)
-        with short_lock_timeout.connect() as other:
+        with app.app_context(), transaction() as other:
             other.execute(sa.delete(Session))
             sign_in_often(1)
             other.rollback()

@@ -8,8 +8,9 @@ import pytest
 
 from posting import create_app
 from posting.config import StartError
-from posting.db.base import db
+from posting.db.engine import close_connections
 from posting.db.migrations import upgrades
+from posting.db.transactions import transaction
 from posting.ops import doctor
 from tests.conftest import PASSWORD, POSTGRES, upgrade
 from tests.helpers.assertions import assert_problem
@@ -39,11 +40,11 @@ def app(empty_url):
     upgrades.init_app(app)
     yield app
     with app.app_context():
-        db.engine.dispose()
+        close_connections()
 
 
 def execute(app, statement):
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.exec_driver_sql(statement)
 
 

@@ -14,7 +14,7 @@ from posting.changes.models import LIFETIME, Change
 from posting.comments import store as comment_store
 from posting.db.base import db
 from posting.db.epoch import current_epoch, renew_epoch
-from posting.db.transactions import fetch_all, rollback
+from posting.db.transactions import fetch_all, rollback, transaction
 from posting.db.types import now
 from posting.ops.backup import PG_RESTORE
 from posting.posts import store as post_store
@@ -266,7 +266,7 @@ def test_a_cursor_after_the_end_has_expired(anonymous, alice):
 
 def test_a_cursor_expires_with_its_epoch(app, anonymous):
     cursor = cursor_of_now(anonymous)
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         renew_epoch(connection)
     assert_expired(anonymous, cursor)
     follow(anonymous, cursor_of_now(anonymous))
@@ -286,7 +286,7 @@ def test_a_cursor_expires_with_pg_restore(make_app, fresh_url, tmp_path):
 
 @pytest.mark.skipif(not POSTGRES, reason="Postgres only")
 def test_an_ordinary_role_can_read_the_epoch(app):
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.exec_driver_sql("CREATE ROLE reader_of_epochs NOSUPERUSER")
         connection.exec_driver_sql("GRANT SELECT ON epochs TO reader_of_epochs")
         connection.exec_driver_sql("SET LOCAL ROLE reader_of_epochs")
@@ -300,7 +300,7 @@ def test_an_ordinary_role_can_read_the_epoch(app):
 @pytest.mark.skipif(not POSTGRES, reason="Postgres only")
 def test_what_is_committed_late_is_not_skipped(app, anonymous, alice, changed):
     """A transaction that began first has the lower number, and ends last."""
-    with app.app_context(), db.engine.connect() as late:
+    with app.app_context(), transaction() as late:
         first = {"kind": "post", "id": "a" * 21, "post_id": "a" * 21, "change": "created"}
         late.execute(store._insert("postgresql"), {**first, "at": now()})
         post = alice.create_post("On engines")
@@ -310,7 +310,7 @@ def test_what_is_committed_late_is_not_skipped(app, anonymous, alice, changed):
 
 
 def age(app, days):
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.update(Change).values(at=now() - timedelta(days=days)))
 
 
@@ -348,7 +348,7 @@ def test_a_purge_is_bounded(app, alice, monkeypatch):
     monkeypatch.setattr(store, "PURGE_EVERY", 2**31)  # so that only the deletion purges
     for number in range(3):
         alice.create_post(str(number))
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         values = {"kind": "post", "id": "a" * 21, "post_id": "a" * 21, "change": "created"}
         old = now() - LIFETIME - timedelta(days=1)
         connection.execute(sa.update(Change).values(at=old))

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.accounts.models import Session
-from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.db.types import now
 from posting.web.limits import Hits
 from tests.helpers.assertions import assert_problem, error_locations, follow_pages, next_url
@@ -241,7 +241,7 @@ def test_a_session_that_ends_during_the_request_does_not_comment(alice, post, mo
     """The account's lock is what a deletion of the account waits for, and checks the session."""
 
     def end_sessions(*_):
-        with db.engine.begin() as connection:
+        with transaction() as connection:
             connection.execute(sa.delete(Session))
 
     monkeypatch.setattr(Hits, "count", end_sessions)

@@ -14,6 +14,7 @@ from posting.accounts.models import User
 from posting.db import commits
 from posting.db.base import db
 from posting.db.commits import CommitWatch
+from posting.db.transactions import begin_on, snapshot, transaction
 from posting.posts.models import Post
 from tests.conftest import POSTGRES
 
@@ -53,7 +54,7 @@ def is_unchanged_by(watch, action):
 def test_each_commit_changes_the_version(engine, watch):
     versions = [watch.version()]
     for number in range(20):
-        with engine.begin() as connection:
+        with transaction() as connection:
             write(connection, f"user-{number}")
         versions.append(watch.version())
     assert None not in versions
@@ -66,13 +67,14 @@ def test_reading_does_not_change_the_version(engine, watch):
             connection.execute(sa.select(User)).all()
 
     assert is_unchanged_by(watch, read)
-    with engine.connect() as reader:  # an idle reader within a transaction
+    with snapshot() as reader:  # an idle reader within a transaction
         reader.execute(sa.select(User)).all()
         assert is_unchanged_by(watch, lambda: None)
 
 
-def test_what_is_committed_during_a_transaction_changes_the_version(engine, watch):
-    with engine.execution_options(writes=True).connect() as writer:
+@pytest.mark.usefixtures("engine")
+def test_what_is_committed_during_a_transaction_changes_the_version(watch):
+    with transaction() as writer:
         write(writer, "first")
         before = watch.version()
         writer.commit()
@@ -83,6 +85,8 @@ def test_what_is_committed_during_a_transaction_changes_the_version(engine, watc
 def test_transactions_that_end_in_any_order_change_the_version(engine, watch):
     """Each has a savepoint, which is a transaction within it."""
     one, two, three = (engine.connect() for _ in range(3))
+    for connection in (one, two, three):
+        begin_on(connection, writes=True)
     seen = [watch.version()]
     for number, connection in enumerate((one, two, three)):
         write(connection, f"user-{number}")
@@ -117,11 +121,11 @@ def test_a_lost_connection_makes_another_version(engine, watch):
     assert watch.version()[0] == before[0] + 1
 
 
-def test_the_connection_is_closed_with_those_of_the_engine(engine, watch):
+def test_the_connection_can_be_closed(watch):
     """Otherwise the database of a test could not be dropped."""
     number, _ = watch.version()[:2]
     [(_, connection)] = watch._connections.values()
-    engine.dispose()
+    watch.close()
     assert watch._connections == {}
     with pytest.raises((psycopg.OperationalError, sqlite.ProgrammingError)):
         connection.execute("SELECT 1")
@@ -164,11 +168,11 @@ def test_no_version_is_returned_before_a_commit_and_after_it(app, engine, watch)
         with app.app_context():
             while not finished.is_set():
                 number = acknowledged[0] + 1
-                with engine.begin() as connection:
+                with transaction() as connection:
                     connection.execute(sa.update(Post).values(comment_count=number))
                 acknowledged[0] = number
 
-    with engine.begin() as connection:
+    with transaction() as connection:
         connection.execute(sa.insert(Post).values(title="x", content="x"))
     counts = {}
     with ThreadPoolExecutor() as pool:

@@ -14,7 +14,7 @@ from werkzeug.exceptions import Conflict
 from posting.comments.models import Comment
 from posting.db import group_commit
 from posting.db.base import Base, db
-from posting.db.engine import sqlite_file
+from posting.db.engine import close_connections, sqlite_file
 from posting.db.errors import error_code
 from posting.db.group_commit import MAX_MEMBERS
 from posting.db.transactions import WRITER, fetch_all
@@ -241,10 +241,12 @@ def test_a_member_that_cannot_leave_fails_for_all(first, queue, write, stored, b
     assert stored() == {"third"}
 
 
-def test_an_engine_that_is_disposed_fails_for_all(app, first, queue, write, stored):
-    with app.app_context():
-        engine = db.engine
-    second = queue(write, "second", before=lambda _: engine.dispose())
+def test_a_connection_that_is_closed_fails_for_all(app, first, queue, write, stored):
+    def close(_member):
+        with app.app_context():
+            close_connections()
+
+    second = queue(write, "second", before=close)
     for committed in (first.commit, second.result):
         with pytest.raises(sa.exc.OperationalError, match="rolled back"):
             committed()

@@ -19,6 +19,7 @@ from posting.config import StartError
 from posting.db.base import Base, db
 from posting.db.migrations.revisions import FOLDER, head_revision, is_current, known_revisions
 from posting.db.migrations.upgrades import schema_change
+from posting.db.transactions import transaction
 from posting.db.types import UtcDateTime, new_id, now
 from posting.invitations.models import Invitation, InvitationUse
 from posting.moderation.models import Report
@@ -86,7 +87,7 @@ def indexes(engine):
 
 def test_the_migrations_create_the_schema_of_the_models(migrated):
     migrated_schema = schema(db.engine)
-    with db.engine.begin() as connection:
+    with transaction() as connection:
         for table in SEARCH_TABLES:
             connection.exec_driver_sql(f"DROP TABLE {table}")
         connection.exec_driver_sql("DROP VIEW moderation_acts")
@@ -214,7 +215,7 @@ def test_empty_display_names_and_bios_become_null(migrated):
         {"username": f"user-{n}", "password_hash": "x", "display_name": name, "bio": bio}
         for n, (name, bio) in enumerate(profiles)
     ]
-    with db.engine.begin() as connection:
+    with transaction() as connection:
         connection.execute(sa.insert(User), users)
     flask_migrate.upgrade()
     found = sa.select(User.display_name, User.bio).order_by(User.username)
@@ -260,10 +261,10 @@ def test_the_moderation_log_is_converted(migrated):
     """The former version still adds to it between the upgrade and its restart."""
     flask_migrate.downgrade(revision="0010")
     before, meanwhile = former_acts(), former_acts()
-    with db.engine.begin() as connection:
+    with transaction() as connection:
         connection.execute(sa.insert(FORMER_ACTS), before)
     flask_migrate.upgrade(revision="0011")
-    with db.engine.begin() as connection:
+    with transaction() as connection:
         for row in meanwhile:
             connection.execute(sa.insert(FORMER_ACTS).values(row))
     acts = {act.id: act for act in db.session.scalars(sa.select(Act))}
@@ -315,7 +316,7 @@ def test_an_upgrade_finds_out_when_users_were_last_seen(migrated):
             (by_session, "a", None), (by_token, "b", time), (ids["never-seen"], "c", None)
         )
     ]  # fmt: skip
-    with db.engine.begin() as connection:
+    with transaction() as connection:
         row = {"password_hash": "x", "role": "member", "created_at": time}
         accounts = [row | {"id": id, "username": name} for name, id in ids.items()]
         connection.execute(sa.insert(users), accounts)

@@ -7,13 +7,14 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.base import db
+from posting.db.transactions import transaction
 from tests.conftest import POSTGRES
 
 pytestmark = pytest.mark.skipif(not POSTGRES, reason="is for Postgres")
 
 
 def test_postgres_connections_have_time_limits(app):
-    with app.app_context(), db.engine.connect() as connection:
+    with app.app_context(), transaction() as connection:
         for name, value in {
             "statement_timeout": "30s",
             "lock_timeout": "5s",
@@ -59,10 +60,10 @@ def test_a_change_of_a_columns_type_fails_at_most_one_request(app, anonymous):
     try:
         for _ in range(10):
             assert anonymous.get("/posts").status_code == 200
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             connection.exec_driver_sql(alter.format(300))
         statuses = [anonymous.get("/posts").status_code for _ in range(10)]
     finally:
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             connection.exec_driver_sql(alter.format(200))
     assert statuses[1:] == [200] * 9

@@ -9,7 +9,7 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import Session
 from posting.db.base import db
-from posting.db.transactions import WRITER, begin, is_in_transaction
+from posting.db.transactions import WRITER, begin, is_in_transaction, transaction
 from posting.db.types import now
 from posting.web.limits import RateWindow
 from tests.conftest import PASSWORD, POSTGRES
@@ -97,7 +97,7 @@ def test_a_deletion_by_the_group_waits_for_the_commit(written, send, commit, fai
 @pytest.fixture
 def absent(app, alice):
     """A member who was last seen two hours ago, which the next request changes."""
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.update(Session).values(last_seen_at=now() - timedelta(hours=2)))
     return alice
 

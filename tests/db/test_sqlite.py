@@ -10,6 +10,8 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import User
 from posting.db.base import db
+from posting.db.engine import close_connections
+from posting.db.transactions import begin_on, transaction
 from posting.db.types import now
 from posting.testbed import sign_in
 from tests.conftest import POSTGRES
@@ -59,9 +61,10 @@ def test_sqlite_connections_are_configured(app):
     assert tuple(map(int, version.split("."))) >= (3, 51, 3)
 
 
-def test_a_held_write_lock_blocks_writes_and_no_reads(alice, post, short_lock_timeout):
+@pytest.mark.usefixtures("short_lock_timeout")
+def test_a_held_write_lock_blocks_writes_and_no_reads(app, alice, post):
     """While another process writes, requests can read. Writes get 503 with `Retry-After`."""
-    with short_lock_timeout.begin() as writer:
+    with app.app_context(), transaction() as writer:
         writer.execute(sa.update(User).values(bio="x"))
         assert alice.get("/posts").status_code == 200
         assert alice.get("/users/me").json["bio"] is None
@@ -81,7 +84,7 @@ def test_a_full_disk_gets_507_for_writes_only(empty_app):
     body = {"title": "a", "content": "b" * 100_000}
     with empty_app.app_context():
         engine = db.engine
-    engine.dispose()
+        close_connections()
     sa.event.listen(engine, "checkout", allow_no_new_page)
     for _ in range(2):
         response = client.post("/posts", json=body)
@@ -89,7 +92,8 @@ def test_a_full_disk_gets_507_for_writes_only(empty_app):
         assert "Retry-After" not in response.headers
         assert client.get("/posts").json == []
     sa.event.remove(engine, "checkout", allow_no_new_page)
-    engine.dispose()
+    with empty_app.app_context():
+        close_connections()
     assert client.post("/posts", json=body).status_code == 201
 
 
@@ -102,20 +106,19 @@ def test_a_disk_quota_gets_507_for_writes_only(tmp_path):
 
 
 @pytest.fixture
-def writing(app):
-    """The app's engine, whose transactions write."""
+def engine(app):
     with app.app_context():
-        return db.engine.execution_options(writes=True)
+        yield db.engine
 
 
-def suspend_everyone(engine):
-    with engine.begin() as connection:
+def suspend_everyone():
+    with transaction() as connection:
         connection.execute(sa.update(User).values(suspended_at=now()))
 
 
-def test_a_writer_tries_often_to_lock_while_another_process_writes(writing, monkeypatch):
+def test_a_writer_tries_often_to_lock_while_another_process_writes(engine, monkeypatch):
     pauses = []
-    with closing(sqlite.connect(writing.url.database, isolation_level=None)) as other:
+    with closing(sqlite.connect(engine.url.database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
 
         def pause(seconds):
@@ -124,17 +127,17 @@ def test_a_writer_tries_often_to_lock_while_another_process_writes(writing, monk
                 other.execute("ROLLBACK")
 
         monkeypatch.setattr("posting.db.sqlite.sleep", pause)
-        suspend_everyone(writing)
+        suspend_everyone()
     assert len(pauses) == 100
     assert max(pauses) < 0.01
 
 
-def test_a_writer_that_has_waited_restores_the_timeout_of_its_connection(writing, monkeypatch):
+def test_a_writer_that_has_waited_restores_the_timeout_of_its_connection(engine, monkeypatch):
     monkeypatch.setattr("posting.db.sqlite.WRITE_LOCK_SECONDS", 0.1)
-    with closing(sqlite.connect(writing.url.database, isolation_level=None)) as other:
+    with closing(sqlite.connect(engine.url.database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with writing.connect() as connection:
+        with engine.connect() as connection:
             with pytest.raises(sa.exc.OperationalError, match="database is locked"):
-                connection.begin()
+                begin_on(connection, writes=True)
             raw = connection.connection.driver_connection
             assert raw.execute("PRAGMA busy_timeout").fetchone() == (5000,)

@@ -4,8 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.access import database_access
-from posting.db.base import db
-from posting.db.transactions import execute, fetch_all, snapshot
+from posting.db.transactions import execute, fetch_all, snapshot, transaction
 from tests.conftest import POSTGRES
 
 
@@ -58,7 +57,7 @@ class TestTimeLimit:
 
     def test_a_write_of_code_that_else_only_reads_does_not_have_it(self, app, is_limited):
         with app.app_context(), database_access(writes=False):
-            with db.engine.execution_options(writes=True).begin() as connection:
+            with transaction() as connection:
                 assert not is_limited(connection.exec_driver_sql)
             assert is_limited(self.fetch)
 

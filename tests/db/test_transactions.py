@@ -18,6 +18,7 @@ from posting.db.transactions import (
     fetch_all,
     is_in_transaction,
     rollback,
+    transaction,
 )
 from posting.db.types import now
 from posting.web import request_body
@@ -117,7 +118,7 @@ class TestNoLockIsHeld:
     @pytest.fixture
     def write_elsewhere(self, app):
         def write():
-            with db.engine.begin() as connection:
+            with transaction() as connection:
                 connection.execute(sa.update(User).values(bio="written meanwhile"))
 
         return write
@@ -155,12 +156,13 @@ class TestNoLockIsHeld:
         meanwhile(write_elsewhere)
         assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200
 
+    @pytest.mark.usefixtures("short_lock_timeout")
     def test_after_last_seen_at_could_not_be_updated(
-        self, alice, post, write_elsewhere, meanwhile, short_lock_timeout
+        self, app, alice, post, write_elsewhere, meanwhile
     ):
-        with short_lock_timeout.connect() as writer:
+        with app.app_context(), transaction() as writer:
             writer.execute(sa.update(Session).values(last_seen_at=now() - timedelta(hours=2)))
-            writer.commit()
+        with app.app_context(), transaction() as writer:
             writer.execute(sa.update(Session).values(user_agent="locked"))
             meanwhile(lambda: (writer.close(), write_elsewhere()))
             assert alice.patch(f"/posts/{post['id']}", json={"title": "b"}).status_code == 200

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from posting import create_app
 from posting.db.base import archived_tables, db
 from posting.db.migrations.revisions import head_revision
+from posting.db.transactions import transaction
 from posting.search import all_indexes
 from tests.helpers import ROOT
 
@@ -52,7 +53,7 @@ def import_(app, path):
 
 
 def delete_all_rows(app):
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
         for index in all_indexes():

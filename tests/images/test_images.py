@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from PIL import Image as Pillow
 
 from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.images import codec as imaging
 from posting.images.models import Image, ImageData, Thumbnail
 from posting.posts.models import Post
@@ -118,7 +119,7 @@ class TestThumbnail:
         assert (other.status_code, other.data) == (200, thumbnail.data)
 
     def test_an_image_of_the_former_version_has_none(self, app, alice, anonymous, post, image):
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             connection.execute(sa.delete(Thumbnail))
         problem = assert_problem(anonymous.get(image["thumbnail_url"]), 404)
         assert problem["code"] == "no_such_thumbnail"

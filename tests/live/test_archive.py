@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from posting import create_app
 from posting.db.base import db
+from posting.db.engine import close_connections
 from posting.db.types import new_id, now
 from posting.images.models import Image, ImageData
 from posting.images.queries import UPDATE_COUNT
@@ -63,7 +64,7 @@ def add_large_images(url):
         db.session.execute(UPDATE_COUNT, {"post": post_id})
         db.session.commit()
         db.session.remove()
-        db.engine.dispose()
+        close_connections()
 
 
 @pytest.fixture

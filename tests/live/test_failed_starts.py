@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from posting.db.base import db
 from posting.db.migrations.revisions import VERSION_TABLE, head_revision
+from posting.db.transactions import transaction
 from posting.testbed import running_app
 from tests.conftest import POSTGRES
 from tests.helpers import ROOT
@@ -63,7 +64,7 @@ def test_a_new_sqlite_database_migrates_itself(start):
 
 
 def stamp(version):
-    with db.engine.begin() as connection:
+    with transaction() as connection:
         connection.execute(VERSION_TABLE.update().values(version_num=version))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from posting import create_app
 from posting.db.base import db
+from posting.db.engine import close_connections
 from tests.helpers import ROOT
 from tests.helpers.assertions import assert_indexed
 from tests.live.clients import scaled, sign_in
@@ -42,7 +43,7 @@ def assert_all_indexed(fresh_url):
         with app.app_context(), db.engine.connect() as connection:
             assert_indexed(connection)
         with app.app_context():
-            db.engine.dispose()
+            close_connections()
 
     return assert_all_indexed
 

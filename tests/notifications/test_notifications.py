@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from posting.accounts.models import User
 from posting.db.base import db
-from posting.db.transactions import commit
+from posting.db.transactions import commit, transaction
 from posting.db.types import new_id, now
 from posting.notifications import kinds, store
 from posting.notifications.models import Notification
@@ -564,7 +564,7 @@ class TestStatements:
 class TestLocks:
     @pytest.mark.usefixtures("short_lock_timeout")
     def test_a_comment_does_not_wait_for_a_recipient(self, app, alice, bob, post):
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             own = sa.select(User.id).where(User.id == alice.user["id"])
             connection.execute(own.with_for_update())
             bob.add_comment(post, "@alice")
@@ -572,7 +572,7 @@ class TestLocks:
 
     def test_what_is_added_while_an_account_is_deleted_goes_along(self, app, alice, bob, post):
         """The transaction of a comment has begun before the deletion, and ends after it."""
-        with ThreadPoolExecutor() as pool, app.app_context(), db.engine.connect() as connection:
+        with ThreadPoolExecutor() as pool, app.app_context(), transaction() as connection:
             row = {"user_id": alice.user["id"], "created_at": now(), "id": new_id(), "kind": "x"}
             connection.execute(sa.insert(Notification), row | {"actor_id": bob.user["id"]})
             deletion = pool.submit(alice.delete, "/users/me")
@@ -584,7 +584,7 @@ class TestLocks:
 
     @pytest.mark.usefixtures("short_lock_timeout")
     def test_a_deletion_succeeds_while_another_transaction_goes_on(self, app, alice, bob):
-        with app.app_context(), db.engine.connect() as connection:
+        with app.app_context(), transaction() as connection:
             row = {"user_id": bob.user["id"], "created_at": now(), "id": new_id(), "kind": "x"}
             connection.execute(sa.insert(Notification), row)
             assert alice.delete("/users/me").status_code == 204

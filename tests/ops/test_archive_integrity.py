@@ -6,6 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.base import db
+from posting.db.engine import close_connections
+from posting.db.transactions import transaction
 from tests.helpers.archives import (
     COMMENT,
     DATA,
@@ -135,7 +137,7 @@ def test_rows_that_could_not_be_imported_are_not_exported(
     empty_app, lines, tmp_path, damage, expected
 ):
     assert run(empty_app, "import", write_archive(tmp_path / "1.gz", *lines))[0] == 0
-    with empty_app.app_context(), db.engine.begin() as connection:
+    with empty_app.app_context(), transaction() as connection:
         connection.connection.driver_connection.execute("COMMIT")
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
         connection.exec_driver_sql(damage)
@@ -152,7 +154,7 @@ def test_a_damaged_database_is_not_exported(empty_app, lines, tmp_path):
         find_page = sa.text("SELECT rootpage FROM sqlite_schema WHERE name = 'posts'")
         with db.engine.connect() as connection:
             page = connection.scalar(find_page)
-        db.engine.dispose()
+        close_connections()
     with (tmp_path / "other.db").open("r+b") as pages:
         pages.seek(4096 * (page - 1))
         pages.write(b"scribble" * 512)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import User
-from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.ops import backup, files
 from tests.conftest import POSTGRES
 from tests.helpers.backups import change, fail_as_full, leave_stale_log, overwrite_pages, rows
@@ -34,7 +34,7 @@ class TestBackup:
         self, app, flask, copy, database
     ):
         before, other = rows(database), copy.with_name("other.db")
-        with app.app_context(), db.engine.begin() as writer:
+        with app.app_context(), transaction() as writer:
             writer.execute(sa.update(User).values(bio="not yet"))
             assert flask("backup", str(other))[0] == 0
         assert rows(other) == before != rows(database)

@@ -8,6 +8,8 @@ import sqlalchemy as sa
 
 from posting.accounts.models import User
 from posting.db.base import db
+from posting.db.engine import close_connections
+from posting.db.transactions import transaction
 from posting.ops import files
 from tests.conftest import POSTGRES
 from tests.helpers.backups import fail_as_full, overwrite_pages, rows
@@ -44,7 +46,7 @@ def add_user(app, name):
     with app.app_context():
         db.session.add(User(username=name, password_hash="x"))
         db.session.commit()
-        db.engine.dispose()
+        close_connections()
 
 
 def names(folder):
@@ -113,7 +115,7 @@ class TestBackup:
         before = {file: file.read_bytes() for file in saved.iterdir()}
         (site.folder / "about.md").write_text("# Oak Street\n")
         with site.app_context():
-            db.engine.dispose()
+            close_connections()
         overwrite_pages(site.file)
         code, output = flask("backup", "--force", f"{saved}/", on=site)
         assert (code, "is damaged" in output) == (1, True)
@@ -181,7 +183,7 @@ class TestRestore:
         assert find_kept(site).keys() == {"posting.db"}
 
     def test_nothing_is_replaced_without_force(self, flask, site, saved):
-        with site.app_context(), db.engine.begin() as connection:
+        with site.app_context(), transaction() as connection:
             connection.execute(sa.delete(User))
         before = rows(site.file)
         (site.folder / "about.md").write_text("# Oak Street\n")

@@ -3,7 +3,9 @@
 import pytest
 
 from posting.db.base import db
+from posting.db.engine import close_connections
 from posting.db.migrations.revisions import VERSION_TABLE, database_revisions, head_revision
+from posting.db.transactions import transaction
 from posting.testbed import running_app
 from tests.helpers.doctor import unstarted
 
@@ -46,7 +48,7 @@ def test_a_downgrade_that_only_prints_sql_does_not_ask(flask, other):
 
 @pytest.mark.parametrize("command", [["upgrade"], ["downgrade", "--yes"], ["current"]])
 def test_a_newer_schema_needs_a_newer_version(flask, other, command):
-    with other.app_context(), db.engine.begin() as connection:
+    with other.app_context(), transaction() as connection:
         connection.execute(VERSION_TABLE.update().values(version_num="9999"))
     expected = (
         "Error: The database has schema 9999, which this version does not know: "
@@ -63,5 +65,5 @@ def test_an_upgrade_creates_the_database_and_its_folder(flask, tmp_path):
     assert flask("db", "upgrade", on=app)[0] == 0
     assert revisions(app) == [head_revision()]
     with app.app_context():
-        db.engine.dispose()
+        close_connections()
     assert [file.name for file in folder.iterdir()] == ["posting.db"]

@@ -13,6 +13,7 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import User
 from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.ops import backup
 from posting.posts.models import Post
 from tests.conftest import POSTGRES
@@ -73,7 +74,7 @@ def test_nothing_is_overwritten_without_force(flask, alice, copy, database):
 
 
 def test_an_empty_database_needs_no_force(app, flask, copy, database):
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
     assert flask("restore", str(copy)) == (0, f"The database is restored from {copy}.\n")
@@ -120,9 +121,10 @@ def test_no_write_is_lost_between_keeping_and_restoring(flask, copy, database, m
     assert flask("restore", "--force", str(copy))[0] == 0
 
 
-def test_a_locked_database_is_not_restored(flask, copy, database, short_lock_timeout):
+@pytest.mark.usefixtures("short_lock_timeout")
+def test_a_locked_database_is_not_restored(app, flask, copy, database):
     before = rows(database)
-    with short_lock_timeout.begin() as writer:
+    with app.app_context(), transaction() as writer:
         writer.execute(sa.update(User).values(bio="x"))
         code, output = flask("restore", "--force", str(copy))
         writer.rollback()

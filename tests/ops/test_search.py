@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.db.types import now
 from posting.posts.models import Post
 from posting.search import all_indexes
@@ -28,7 +29,7 @@ def test_what_a_post_says_about_its_comments_and_images_is_corrected(
         alice.add_comment(post, "A reply", parent_id=comment["id"])
         moderator.delete(f"/comments/{comment['id']}")  # which becomes a placeholder
     before = alice.get("/posts?expand=content").json
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.update(Post).values(wrong))
     code, output = flask("search", "rebuild")
     assert (code, output) == (0, "Indexed 3 posts, 2 comments and 2 users.\n")
@@ -39,7 +40,7 @@ def test_what_a_post_says_about_its_comments_and_images_is_corrected(
 
 def test_all_indexes_are_filled_again(flask, app, alice, post):
     alice.add_comment(post, "A comment")
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         for index in all_indexes():
             index.clear(connection)
     assert flask("search", "rebuild")[0] == 0

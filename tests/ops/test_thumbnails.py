@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.images import codec
 from posting.images.models import ImageData, Thumbnail
 from tests.helpers import pictures
@@ -21,7 +22,7 @@ def images(app, alice, post):
         for format in ("PNG", "JPEG", "WEBP", "GIF")
     ]
     images.append(alice.add_image(post, pictures.animation("GIF")))
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.delete(Thumbnail))
     return images
 
@@ -44,7 +45,7 @@ def damage(app):
     def damage(image):
         damaged = {"data": b"\x89PNG\r\n\x1a\n".ljust(image["size"], b"x")}
         own = ImageData.image_id == image["id"]
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             connection.execute(sa.update(ImageData).where(own).values(damaged))
 
     return damage
@@ -61,7 +62,7 @@ def test_missing_thumbnails_are_made(flask, anonymous, post, images, thumbnails)
 
 def test_a_thumbnail_is_never_made_again(app, flask, alice, post, thumbnails):
     image = alice.add_image(post)
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.update(Thumbnail).values(data=b"x"))
     assert flask(*MAKE) == (0, "Made 0 thumbnails.\n")
     assert thumbnails([image]) == [b"x"]
@@ -134,7 +135,7 @@ def test_images_that_are_deleted_meanwhile_are_no_error(app, flask, alice, image
 
 def test_thumbnails_that_are_made_meanwhile_are_kept(app, flask, images, thumbnails, meanwhile):
     def make_another(id):
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             row = {"image_id": id, "width": 1, "height": 1, "data": b"x"}
             connection.execute(sa.insert(Thumbnail), row)
 

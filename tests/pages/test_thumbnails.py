@@ -5,7 +5,7 @@ import re
 import pytest
 import sqlalchemy as sa
 
-from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.images.models import Thumbnail
 from tests.helpers import pictures
 
@@ -85,7 +85,7 @@ def test_images_of_other_posts_in_the_text_do_not_count(alice, post, images, sho
 def test_images_without_a_thumbnail_are_left_out(app, alice, post, images, shown):
     for image, following in zip(images, [*images[1:], None], strict=True):
         assert shown() == [image["id"]]
-        with app.app_context(), db.engine.begin() as connection:
+        with app.app_context(), transaction() as connection:
             connection.execute(sa.delete(Thumbnail).where(Thumbnail.image_id == image["id"]))
         assert shown() == ([following["id"]] if following else [])
 

@@ -14,7 +14,7 @@ from hypothesis import settings
 from posting.accounts.models import User
 from posting.db.base import db
 from posting.db.migrations.upgrades import schema_change
-from posting.db.transactions import is_in_transaction
+from posting.db.transactions import is_in_transaction, transaction
 from posting.db.types import new_id, now, truncate_to_milliseconds
 from posting.posts import search as post_search
 from posting.posts.models import Post
@@ -92,7 +92,7 @@ def corpus(app, kind):
         )
         for number in range(ROWS)
     ]
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.insert(User), users)
         connection.execute(sa.insert(kind.model), rows)
         assert sum(kind.index.build(connection)) == ROWS
@@ -194,7 +194,7 @@ def test_writes_keep_the_index_up_to_date(alice, kind):
 def test_an_entry_that_is_wrong_is_found_and_corrected(app, alice, kind, statement):
     kind.create(alice, "Text")
     assert kind.count_stale() == 0
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.exec_driver_sql(statement.format(id="a" * 21))
     assert kind.count_stale() == 1
     kind.rebuild()
@@ -249,7 +249,7 @@ def test_an_edit_splits_the_words_again_if_another_was_faster(alice, kind, monke
 
 def test_rows_of_before_the_index_are_found_after_the_upgrade(app, alice, kind):
     kind.create(alice, "On engines")
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         kind.index.clear(connection)
     assert kind.count_stale() == 1
     with app.app_context():
@@ -310,7 +310,7 @@ def of_all_years(app, kind):
         )
         for number, year in enumerate([1, 1500, *[1750] * 20, 1970, 2500, *[9999] * 10])
     ]
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.insert(kind.model), rows)
         list(kind.index.build(connection))
     return rows
@@ -328,7 +328,7 @@ def test_rows_of_all_years_are_found_in_their_order(anonymous, kind, of_all_year
 @pytest.mark.usefixtures("of_all_years")
 def test_a_deleted_comment_takes_its_entry_along(app, kind, table):
     """SQLite has a trigger for that, which makes the rowids of entries from the comments."""
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         assert not kind.index.is_empty(connection)
         connection.exec_driver_sql(f"DELETE FROM {table}")
         assert kind.index.is_empty(connection)
@@ -376,7 +376,7 @@ def test_a_word_that_is_repeated_does_not_make_a_search_slow(app, anonymous):
         assert anonymous.get("/posts", query_string={"q": query, "limit": 1}).status_code == 200
         return len(steps)
 
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.insert(Post), posts)
         sum(post_search.INDEX.build(connection))
     with app.app_context():

@@ -12,6 +12,7 @@ from pysqlite3 import dbapi2 as sqlite
 from werkzeug.test import create_environ, run_wsgi_app
 
 from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.posts.queries import NoSuchPost
 from tests.conftest import POSTGRES
 from tests.helpers.assertions import assert_problem
@@ -134,7 +135,7 @@ def test_only_a_database_that_may_answer_later_gets_503(failing_client, caplog, 
 )
 def test_a_damaged_row_gets_500(make_app, post, caplog, damage):
     app = make_app(PROPAGATE_EXCEPTIONS=False)
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.exec_driver_sql(f"UPDATE posts SET {damage}")
     for path in ("/posts", f"/posts/{post['id']}"):
         assert_problem(app.test_client().get(path), 500)

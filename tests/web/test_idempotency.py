@@ -10,6 +10,7 @@ from posting.accounts.current_user import SIGNED_IN
 from posting.accounts.models import Session
 from posting.comments.models import Comment
 from posting.db.base import db
+from posting.db.transactions import transaction
 from posting.db.types import now
 from posting.images.models import Image
 from posting.posts.models import Post
@@ -309,9 +310,10 @@ def test_concurrent_uploads_get_the_same_response_if_only_one_image_fits(alice, 
 
 
 @pytest.mark.skipif(not POSTGRES, reason="SQLite has one writer at a time")
-def test_a_key_that_another_request_is_using_gets_409(alice, send, count, short_lock_timeout):
+@pytest.mark.usefixtures("short_lock_timeout")
+def test_a_key_that_another_request_is_using_gets_409(app, alice, send, count):
     row = {"user_id": alice.user["id"], "key": KEY, "fingerprint": "", "body": "", "headers": {}}
-    with short_lock_timeout.connect() as other:
+    with app.app_context(), transaction() as other:
         other.execute(sa.insert(IdempotencyKey).values(row))
         assert_problem(send(), 409)
         other.rollback()

@@ -10,9 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from posting import create_app, logs
-from posting.db.base import db
 from posting.db.commits import CommitWatch
-from posting.db.transactions import fetch_one
+from posting.db.transactions import fetch_one, transaction
 from posting.posts.models import Post
 from posting.web.middleware import response_cache
 from posting.web.middleware.response_cache import EXTENSION
@@ -47,7 +46,7 @@ def misses(app, monkeypatch):
 
 def commit(app, title):
     """Commit on another connection, as another process would."""
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.execute(sa.update(Post).values(title=title))
 
 

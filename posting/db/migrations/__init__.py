@@ -14,9 +14,10 @@ from flask import Flask, current_app
 
 from posting.config import StartError
 from posting.db.base import db
-from posting.db.engine import is_in_memory, sqlite_file
+from posting.db.engine import close_connections, is_in_memory, sqlite_file
 from posting.db.migrations.revisions import database_revisions, head_revision, require_known
 from posting.db.migrations.start_errors import DatabaseUnavailableError, start_error
+from posting.db.transactions import snapshot
 
 EXTENSION = "posting.migrations"
 MAX_WAIT_SECONDS = 60  # for Postgres, which may start at the same time as the service
@@ -95,7 +96,7 @@ def ensure_current() -> None:
     used, is not current, or was upgraded by a newer version.
     """
     try:
-        with db.engine.connect().execution_options(writes=False) as connection:
+        with snapshot() as connection:
             found = database_revisions(connection)
             is_new = not sa.inspect(connection).get_table_names()
         if found == [head_revision()]:
@@ -110,4 +111,4 @@ def ensure_current() -> None:
         raise start_error(error) from None
     finally:
         if not is_in_memory():
-            db.engine.dispose()  # workers that are forked later must not share a connection
+            close_connections()  # workers that are forked later must not share a connection

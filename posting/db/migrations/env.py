@@ -10,6 +10,7 @@ from flask import current_app
 from flask.logging import default_handler
 
 from posting.db.base import db
+from posting.db.engine import close_connections
 from posting.db.migrations import EXTENSION, require_database
 from posting.db.migrations.revisions import database_revisions, head_revision, require_known
 from posting.db.migrations.upgrades import schema_change
@@ -55,6 +56,6 @@ else:
     if is_current and not outer_connection:
         for fill in hooks.after_upgrade:
             fill()
-        db.engine.dispose()  # SQLite deletes its log when the last connection is closed
+        close_connections()  # SQLite deletes its log when the last connection is closed
     if is_current and is_upgrade:
         click.echo(f"The database schema is up to date ({head_revision()}).")

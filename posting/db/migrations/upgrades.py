@@ -11,6 +11,7 @@ from flask import Flask, current_app
 from flask_migrate import Migrate
 
 from posting.config import StartError
+from posting.db import postgres, sqlite
 from posting.db.base import db
 from posting.db.engine import is_in_memory
 from posting.db.errors import error_code
@@ -40,25 +41,28 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
         raise start_error(error) from None
     with connection:
         if engine.dialect.name == "postgresql":
-            with connection.begin():
-                lift_time_limits(connection)
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
-                yield connection
+            postgres.begin(connection, writes=True)
+            lift_time_limits(connection)
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+            yield connection
+            connection.commit()
             return
         raw: Any = connection.connection.driver_connection
         raw.execute("PRAGMA foreign_keys=OFF")
         try:
-            with connection.begin():
-                yield connection
-                if orphans := connection.exec_driver_sql("PRAGMA foreign_key_check").all():
-                    raise StartError(
-                        f"The upgrade was undone: it would break foreign keys ({orphans[:3]})."
-                    )
+            sqlite.begin(connection, writes=True)
+            yield connection
+            if orphans := connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+                raise StartError(
+                    f"The upgrade was undone: it would break foreign keys ({orphans[:3]})."
+                )
+            connection.commit()
         except sa.exc.OperationalError as error:
             if error_code(error) == "SQLITE_ERROR":  # a mistake in a migration
                 raise
             raise start_error(error) from None
         finally:
+            connection.rollback()
             raw.execute("PRAGMA foreign_keys=ON")
 
 

@@ -22,7 +22,7 @@ from posting.db.epoch import renew_epoch
 from posting.db.errors import error_reason
 from posting.db.migrations import EXTENSION, upgrades
 from posting.db.migrations.revisions import VERSION_TABLE, head_revision, known_revisions
-from posting.db.transactions import lift_time_limits, lock_tables, snapshot
+from posting.db.transactions import lift_time_limits, lock_tables, snapshot, transaction
 from posting.db.types import ID_LENGTH, UtcDateTime
 from posting.ops.archive.lines import LineReader, Row, decode_row, encode_line, encode_row
 from posting.ops.files import atomic_write, command_errors, refuse_memory
@@ -156,7 +156,7 @@ def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, s
     """
     is_current = revision == head_revision()
     # Errors of foreign keys name the line, but `schema_change` turns them off on SQLite.
-    with db.engine.begin() if is_current else upgrades.schema_change(db.engine) as connection:
+    with transaction() if is_current else upgrades.schema_change(db.engine) as connection:
         lift_time_limits(connection)
         lock_tables(connection)
         for table in archived_tables():

@@ -11,7 +11,7 @@ from posting.db.engine import is_in_memory, sqlite_file, url_without_password
 from posting.db.errors import error_reason
 from posting.db.migrations import is_missing
 from posting.db.migrations.revisions import database_revisions, head_revision, known_revisions
-from posting.db.transactions import lift_time_limits
+from posting.db.transactions import snapshot
 from posting.ops.backup import PG_RESTORE
 from posting.ops.doctor import backups, entry, postgres, reports, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
@@ -79,7 +79,7 @@ def _check_database() -> Findings:
 def _run(check: Check, engine: sa.Engine, fix: str) -> Finding:
     """Return what a check finds; a query that fails is a failure with this fix."""
     try:
-        with engine.connect().execution_options(writes=False) as connection:
+        with snapshot(engine) as connection:
             return check(connection)
     # SQLite quotes damaged text in its messages, which may not be UTF-8.
     except (sa.exc.SQLAlchemyError, UnicodeDecodeError) as error:
@@ -147,7 +147,6 @@ def _check_content(connection: sa.Connection) -> Finding:
     """Check what no constraint can express, the search index and the thumbnails."""
     if not _is_complete(connection):
         return ok("The content was not checked, because the schema is not current and complete")
-    lift_time_limits(connection)
     rebuild = "Run: flask search rebuild"
     if problem := find_inconsistency(connection):
         fix = f"{rebuild}. If that does not help, restore a backup."

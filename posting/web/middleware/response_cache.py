@@ -20,7 +20,7 @@ from flask import Flask, Request, Response, current_app, request
 from posting.db.access import database_access
 from posting.db.base import db
 from posting.db.commits import CommitWatch, Version
-from posting.db.engine import is_in_memory
+from posting.db.engine import is_in_memory, on_close
 from posting.web import access_log, etags, headers
 from posting.web.endpoint import SHARED, Endpoint, current_endpoint
 
@@ -212,6 +212,7 @@ def init_app(app: Flask) -> None:
     with app.app_context():
         watch = None if is_in_memory() else CommitWatch(db.engine)
     if watch and app.config["RESPONSE_CACHE"]:
+        on_close(app, watch.close)
         cache = ResponseCache(app, watch)
         app.extensions[EXTENSION] = cache
         app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask documents

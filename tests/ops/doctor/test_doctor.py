@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import make_url
 
-from posting.db.base import db
+from posting.db.engine import close_connections
+from posting.db.transactions import transaction
 from posting.images.models import Thumbnail
 from posting.ops import doctor
 from tests.conftest import POSTGRES, new_database
@@ -78,7 +79,7 @@ def filled(make_app, fresh_url):
 
 
 def drop(app, table):
-    with app.app_context(), db.engine.begin() as connection:
+    with app.app_context(), transaction() as connection:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
@@ -100,7 +101,7 @@ def test_a_missing_search_index_is_a_failure_whose_fix_loses_nothing(filled, fla
         assert count_rows(new) == count_rows(filled)
         assert problems(new) == []
         with new.app_context():
-            db.engine.dispose()
+            close_connections()
 
 
 @pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_restore")
@@ -137,7 +138,7 @@ def test_a_missing_table_of_postgres_is_a_failure_until_a_backup_is_restored(
 def test_rows_that_are_not_indexed_are_a_failure(healthy, alice, flask, table, number):
     alice.add_comment(alice.create_post("On engines"), "A comment")
     alice.create_post("On looms")
-    with healthy.app_context(), db.engine.begin() as connection:
+    with healthy.app_context(), transaction() as connection:
         connection.exec_driver_sql(f"DELETE FROM {table}")
     fix = only_problem(healthy, "failure", f"The search index is out of date for {number}")
     assert fix == "Run: flask search rebuild"
@@ -151,7 +152,7 @@ def test_images_without_a_thumbnail_are_a_warning(healthy, alice, flask, images,
     for _ in range(images):
         alice.add_image(post)
     assert problems(healthy) == []
-    with healthy.app_context(), db.engine.begin() as connection:
+    with healthy.app_context(), transaction() as connection:
         connection.execute(sa.delete(Thumbnail))
     fix = only_problem(healthy, "warning", f"There is no thumbnail of {number}")
     assert fix == "Run: flask images thumbnails"

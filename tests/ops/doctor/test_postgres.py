@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.base import db
+from posting.db.engine import close_connections
 from posting.db.types import now
 from posting.ops.doctor import postgres
 from posting.ops.doctor.findings import ok
@@ -70,7 +71,7 @@ def test_missing_tables_need_no_privileges(empty_url):
     app = unstarted(DATABASE_URL=empty_url)
     assert only_problem(app, "failure", "at none") == "Run: flask db upgrade"
     with app.app_context():
-        db.engine.dispose()
+        close_connections()
 
 
 def test_other_timeouts_are_a_warning(healthy, monkeypatch):

@@ -14,8 +14,9 @@ from pysqlite3 import dbapi2
 
 from posting.accounts.models import User
 from posting.db.base import db
-from posting.db.engine import sqlite_file
+from posting.db.engine import close_connections, sqlite_file
 from posting.db.migrations.revisions import head_revision
+from posting.db.transactions import transaction
 from posting.db.types import now
 from posting.ops.doctor import sqlite
 from posting.ops.doctor.findings import failure, ok
@@ -85,7 +86,7 @@ def at_rest(own):
     """The file of a healthy service, in WAL mode, that no process has open."""
     app, file = own
     with app.app_context():
-        db.engine.dispose()
+        close_connections()
     assert sqlite.is_wal(file)
     return file
 
@@ -192,7 +193,7 @@ def test_a_check_that_fails_while_another_process_writes_is_repeated(own, monkey
 
     monkeypatch.setattr(sqlite, "CHECKS", (check,))
     with app.app_context():
-        db.engine.dispose()
+        close_connections()
     try:
         assert problems(app) == []
     finally:
@@ -297,7 +298,7 @@ def test_a_locked_database_is_a_failure(own, monkeypatch):
 
 
 def test_checks_do_not_wait_for_a_writer(healthy, app):
-    with app.app_context(), db.engine.begin():
+    with app.app_context(), transaction():
         assert problems(healthy) == []
 
 
