@@ -54,7 +54,11 @@ class OwnTransaction:
 
     def commit(self) -> None:
         with self.connection:
-            self.connection.commit()
+            try:
+                self.connection.commit()
+            except BaseException:  # SQLAlchemy would pool the connection with its locks
+                self.connection.invalidate()
+                raise
 
     def rollback(self) -> None:
         self.connection.close()  # which rolls back
@@ -170,10 +174,13 @@ def end_transaction() -> None:
 @contextmanager
 def transaction() -> Iterator[sa.Connection]:
     """Yield a connection in a transaction that writes, in no group, and commit it at the end."""
-    with db.engine.connect() as connection:
-        begin_on(connection, writes=True)
-        yield connection
-        connection.commit()
+    own = OwnTransaction(db.engine)
+    try:
+        yield own.connection
+    except BaseException:
+        own.rollback()
+        raise
+    own.commit()
 
 
 @contextmanager

@@ -52,10 +52,8 @@ def render(
     """
     if not FOOTNOTE_START.search(text):
         name = ""
-    # Short texts are mostly comments, of which a page shows many and a commit changes few.
-    run = _render_once if len(text) <= 1000 and base is None else _render
     html = try_to_render(
-        lambda: run(text, image_urls, member_url, heading=heading, base=base, name=name), text
+        lambda: _render(text, image_urls, member_url, heading=heading, base=base, name=name), text
     )
     return _as_it_is(text) if html is None else html
 
@@ -137,9 +135,6 @@ def _allowed(base: str | None) -> nh3.Cleaner:
         url_relative=("rewrite_with_base", base) if base else None,
         link_rel="nofollow ugc noopener",
     )
-
-
-_render_once = lru_cache(maxsize=1000)(_render)
 
 
 def image_ids(html: str) -> set[str]:

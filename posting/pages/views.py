@@ -1,6 +1,7 @@
 """The pages of a community. They are the same bytes for all who may read them."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +26,7 @@ from posting.images.queries import get_images_of_post, get_thumbnails_of_posts
 from posting.invitations import models as invitations
 from posting.markdown import excerpt
 from posting.pages import elements, forms, highlight, markdown, threads
+from posting.pages.fragments import Fragments
 from posting.pages.schemas import DeletedQuery, FrontPageQuery, MemberQuery, PostQuery, SearchQuery
 from posting.plurals import count
 from posting.posts.queries import ORDERS, get_post, list_pinned_posts, select_posts
@@ -39,6 +41,8 @@ from posting.web.pagination import Page, paginate
 from posting.web.rows import Item
 from posting.web.static_files import send_static_file
 from posting.web.urls import base_url
+
+FRAGMENTS = "posting.fragments"
 
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 50  # that are not in threads
@@ -77,6 +81,7 @@ def set_up(state: BlueprintSetupState) -> None:
     """Add to the app what the routes need, before they are registered."""
     state.app.url_map.converters |= {"page_id": PagePath, "member": MemberPath}
     state.app.extensions[errors.ERROR_PAGE] = show_error
+    state.app.extensions[FRAGMENTS] = Fragments()
     config = state.app.config
     state.app.jinja_env.globals |= {
         "community": config["NAME"],
@@ -121,7 +126,12 @@ def markdown_renderer(images: Sequence[Item] = ()) -> Callable[..., Markup]:
 def page(template: str, *, images: Sequence[Item] = (), **context: Any) -> Response:
     """Return the response with a page. The sizes of `images` are known, which texts may show."""
     render = markdown_renderer(images)
-    html = render_template(f"pages/{template}", markdown=render, images=images, **context)
+    fragments: Fragments = current_app.extensions[FRAGMENTS]
+    key = (request.script_root, base_url(), *(image["id"] for image in images))
+    once = partial(fragments.once, key)
+    html = render_template(
+        f"pages/{template}", markdown=render, once=once, images=images, **context
+    )
     return Response(html, headers={"Content-Security-Policy": POLICY})
 
 
@@ -194,7 +204,7 @@ def show_search_results(query: dict[str, Any]) -> Reply:
         cursor=cursor,
         max_length=MAX_LENGTH,
     )
-    terms = parse_query(words)
+    terms = tuple(parse_query(words))
     if find_posts:
         add_thumbnails(found)
     return page("search.html", page=found, q=q, show=show, terms=terms, has_short_prefix=is_short)

@@ -100,12 +100,12 @@ def plan(statements, many_rows):
             if statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
                 prefix = "EXPLAIN " if POSTGRES else "EXPLAIN QUERY PLAN "
                 inner = connection.connection.cursor()
-                if POSTGRES:  # its planner prefers to scan small tables
-                    inner.execute("SET enable_seqscan = off")
+                if POSTGRES:  # its planner prefers to scan and to sort small tables
+                    inner.execute("SET enable_seqscan = off; SET enable_sort = off")
                 inner.execute(prefix + statement, parameters)
                 seen.append("\n".join(str(row) for row in inner.fetchall()))
                 if POSTGRES:
-                    inner.execute("RESET enable_seqscan")
+                    inner.execute("RESET enable_seqscan; RESET enable_sort")
 
         sa.event.listen(sa.Engine, "before_cursor_execute", explain)
         try:

@@ -114,6 +114,20 @@ class TestAfterCommit:
             after_commit(Mock())
 
 
+@pytest.mark.usefixtures("short_lock_timeout")
+def test_a_commit_that_fails_leaves_no_lock(app, alice):
+    def fail(_connection):
+        raise sa.exc.OperationalError("COMMIT", None, Exception("no"))
+
+    with app.app_context():
+        sa.event.listen(db.engine, "commit", fail)
+        execute(sa.update(User).values(bio="not stored"))
+        with pytest.raises(sa.exc.OperationalError):
+            commit()
+        sa.event.remove(db.engine, "commit", fail)
+    assert alice.patch("/users/me", json={"bio": "stored"}).status_code == 200
+
+
 class TestNoLockIsHeld:
     @pytest.fixture
     def write_elsewhere(self, app):

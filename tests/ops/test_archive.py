@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from posting.comments import threads
 from posting.comments.models import Comment
 from posting.db.base import archived_tables, db
-from posting.db.transactions import commit, execute, transaction
+from posting.db.transactions import begin_on, commit, execute
 from posting.db.types import now
 from posting.ops import archive
 from posting.posts.models import Post
@@ -303,7 +303,10 @@ def test_import_refuses_a_row_in_any_table(app, lines, tmp_path):
 @pytest.mark.usefixtures("short_lock_timeout")
 def test_import_fails_while_another_process_writes(app, make_app, lines, tmp_path):
     path = write_archive(tmp_path / "1.gz", *lines)
-    with make_app().app_context(), transaction() as connection:
+    with make_app().app_context():
+        engine = db.engine
+    with engine.connect() as connection:
+        begin_on(connection, writes=True)
         connection.execute(sa.insert(RateWindow).values(key="k", hits=1, ends_at=now()))
         code, output = run(app, "import", path)
         connection.rollback()

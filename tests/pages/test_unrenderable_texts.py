@@ -26,7 +26,6 @@ def broken(request, monkeypatch):
     else:
         monkeypatch.setattr(comrak, "render_markdown", fail)
     excerpt.cache_clear()
-    markdown._render_once.cache_clear()
     yield
     excerpt.cache_clear()
 
