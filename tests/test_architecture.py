@@ -196,12 +196,22 @@ def test_one_module_of_a_feature_writes_what_is_searched():
 
 
 def test_rows_are_read_and_written_by_statements():
-    """The session of the ORM is not used; `posting.db.transactions` only resets it for tests."""
+    """The session of the ORM is for shells and tests; one module begins and ends it."""
     of_the_orm = {"expire", "expire_all", "populate_existing", "refresh", "synchronize_session"}
     for module in MODULES:
         assert identifiers(module).isdisjoint(of_the_orm), module
     sessions = modules_that_call(r"db\.session\..*")
     assert sessions == {"posting.db.transactions"}
+
+
+def test_transactions_begin_by_our_own_functions():
+    """The `begin` of an engine or a connection sends nothing, so each statement would commit."""
+    assert modules_that_call(r".*(engine|connection)\.begin\(.*\)") == set()
+    assert modules_that_call(r".*engine(\(.*\)|\))?\.connect\(\)") == {
+        "posting.db.group_commit",
+        "posting.db.migrations.upgrades",
+        "posting.db.transactions",
+    }
 
 
 def test_only_one_module_imports_flask_login():
