@@ -194,15 +194,18 @@ def record() -> None:
 
 def responses_of(checkout: Path) -> dict[str, str]:
     """Run the scenario in the environment of a checkout."""
+    if not (checkout / ".venv" / "bin" / "python").exists():
+        sys.exit(f"{checkout} has no environment. Run `make install` there.")
     run = subprocess.run(
         [".venv/bin/python", str(Path(__file__).resolve()), "--record"],
         cwd=checkout,
         env={"PYTHONPATH": str(checkout.resolve()), "PYTHONHASHSEED": "0"},
-        check=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        check=False,
+        capture_output=True,
         text=True,
     )
+    if run.returncode:
+        sys.exit(f"The scenario fails in {checkout}:\n{run.stderr[-2000:]}")
     responses: dict[str, str] = json.loads(run.stdout)
     return responses
 
@@ -221,7 +224,7 @@ def main() -> None:
         record()
         return
     others = [Path(argument) for argument in sys.argv[1:]]
-    if not others or len(others) > 2:
+    if not others or len(others) > 2 or "--help" in sys.argv:
         sys.exit("Usage: .venv/bin/python -m bench.compare OLD [NEW]; else NEW is this checkout")
     old, new = (responses_of(checkout) for checkout in (others[0], [*others, ROOT][1]))
     found = list(differences(old, new))

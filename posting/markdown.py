@@ -24,6 +24,7 @@ MAX_ESCAPED = 2**31  # bytes, to find what must be escaped
 MAX_SEARCHED = 2**24  # bytes, to find URLs
 MAX_COPIED = 2**20  # characters, to find e-mail addresses
 MAX_NAMED = 2**19  # characters, to find names of footnotes
+MAX_FOOTNOTES = 2_000  # and marks of footnotes
 
 _TAG = re.compile(r"<(/?)(?!br|hr|img|input)\w[^>]*>")
 _FOOTNOTE_MARK = re.compile('<sup class="footnote-ref">.*?</sup>')
@@ -32,6 +33,10 @@ _CAPITALIZED_URL = re.compile(r"(^|[-*+>.!?:] )H(ttps?://)", re.MULTILINE)
 # An at sign, also as an entity; CommonMark allows up to 7 decimal and 6 hexadecimal digits.
 AT_SIGN = re.compile("@|&(?:#0{0,5}64|#[xX]0{0,4}40|commat);")
 FOOTNOTE_START = re.compile(r"\[[\^&]")  # the circumflex may be an entity
+# For each quote and list that begins in a line, comrak goes through the rest of the line.
+_LONG_NESTED_LINE = re.compile(
+    rf"^[ \t]*+(?:>[ \t]*+|(?:[-+*]|\d{{1,9}}[.)])[ \t]++){{{MAX_DEPTH}}}.{{5000}}", re.MULTILINE
+)
 _ANY_TAG = re.compile("<[^>]*>")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&"))
 _logger = logging.getLogger("posting.markdown")
@@ -44,7 +49,9 @@ def to_html(text: str, *, find_links: bool = True) -> str | None:
 
     `find_links` says whether URLs and e-mail addresses become links without further marks.
     """
-    if _count_lines(text) > MAX_LINES or not _is_quickly_escaped(text):
+    if _count_lines(text) > MAX_LINES or _LONG_NESTED_LINE.search(text):
+        return None
+    if not _is_quickly_escaped(text):
         return None
     with_links = find_links and _may_have_links(text)
     if "Http" in text:  # phones capitalize the first word of a sentence; comrak finds no such URLs
@@ -176,7 +183,7 @@ def _may_have_footnotes(text: str) -> bool:
     For each possible beginning of a name, comrak copies the rest of the line: 10 KB could take 0.8
     seconds, and 100 KB 100.
     """
-    if "[^" not in text:
+    if not 0 < text.count("[^") <= MAX_FOOTNOTES:
         return False
     if len(text) * text.count("[") <= MAX_NAMED:
         return True

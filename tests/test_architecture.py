@@ -209,6 +209,7 @@ def test_transactions_begin_by_our_own_functions():
     assert modules_that_call(r".*(engine|connection)\.begin\(.*\)") == set()
     assert modules_that_call(r".*engine(\(.*\)|\))?\.connect\(\)") == {
         "posting.db.group_commit",
+        "posting.db.migrations.revisions",
         "posting.db.migrations.upgrades",
         "posting.db.transactions",
     }

@@ -13,8 +13,8 @@ _writes = ContextVar("writes", default=True)
 def database_access(*, writes: bool) -> Iterator[None]:
     """Say whether the code within writes.
 
-    If it only reads, it cannot begin a transaction that writes, and each of its queries has two
-    seconds. Commands and scripts need not say that they write.
+    If it only reads, `execute` is refused, and each query has two seconds. Commands and scripts
+    need not say that they write.
     """
     token = _writes.set(writes)
     try:

@@ -90,7 +90,7 @@ def on_close(app: Flask, close: Callable[[], None]) -> None:
 
 
 def close_connections() -> None:
-    """Close all connections of this process to the database. What needs one opens it again."""
+    """Close all connections of this process. Code that needs a connection opens a new one."""
     db.engine.dispose()
     for close in current_app.extensions.get(EXTENSION, ()):
         close()

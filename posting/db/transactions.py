@@ -10,7 +10,7 @@ A connection of SQLAlchemy sends no BEGIN of its own. So commands use `transacti
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -54,11 +54,7 @@ class OwnTransaction:
 
     def commit(self) -> None:
         with self.connection:
-            try:
-                self.connection.commit()
-            except BaseException:  # SQLAlchemy would pool the connection with its locks
-                self.connection.invalidate()
-                raise
+            commit_on(self.connection)
 
     def rollback(self) -> None:
         self.connection.close()  # which rolls back
@@ -173,7 +169,10 @@ def end_transaction() -> None:
 
 @contextmanager
 def transaction() -> Iterator[sa.Connection]:
-    """Yield a connection in a transaction that writes, in no group, and commit it at the end."""
+    """Yield a connection in a transaction of its own, which is committed at the end of the block.
+
+    After an earlier `commit` on the connection, each statement would be committed alone.
+    """
     own = OwnTransaction(db.engine)
     try:
         yield own.connection
@@ -205,6 +204,22 @@ def begin_on(connection: sa.Connection, *, writes: bool) -> None:
     """Begin a transaction. All queries of one that only reads see the same state."""
     begin = postgres.begin if connection.dialect.name == "postgresql" else sqlite.begin
     begin(connection, writes=writes)
+
+
+def commit_on(connection: sa.Connection) -> None:
+    """Commit, or roll back if that fails.
+
+    SQLAlchemy takes a transaction whose commit has failed for one that has ended. It would pool the
+    connection with the locks of this transaction.
+    """
+    try:
+        connection.commit()
+    except BaseException:
+        if not connection.invalidated:
+            raw: Any = connection.connection.driver_connection
+            with suppress(Exception):  # the connection is lost
+                raw.rollback()
+        raise
 
 
 def lock_tables(connection: sa.Connection) -> None:

@@ -85,7 +85,7 @@ def get_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
     return images
 
 
-def get_thumbnails_of_posts(ids: Sequence[str]) -> dict[str, Row]:
+def get_thumbnails_of_posts(ids: Sequence[str]) -> dict[str, Item]:
     """Return the id, width and height of the first thumbnail of each post that has any, by its id.
 
     The first is that of the image which the page of the post shows first.
@@ -94,7 +94,12 @@ def get_thumbnails_of_posts(ids: Sequence[str]) -> dict[str, Row]:
     rows = fetch_all(THUMBNAILS_OF_POSTS, posts=list(ids))
     for row in sorted(rows, key=lambda row: row.number):
         thumbnails.setdefault(row.post_id, []).append(row)
-    return {id: _first_shown(images) for id, images in thumbnails.items()}
+    return {id: _pick(_first_shown(images)) for id, images in thumbnails.items()}
+
+
+def _pick(row: Row) -> Item:
+    """Return an image without the text of its post."""
+    return {"id": row.id, "width": row.width, "height": row.height}
 
 
 def _first_shown(images: Sequence[Row]) -> Row:

@@ -21,6 +21,7 @@ TAGS = set(
     "a blockquote br code del div em h2 h3 h4 h5 h6 hr img li ol p pre section strong sup table "
     "tbody td th thead tr ul".split()
 )
+AS_IT_IS = '<p class="as-it-is">'
 NO_DESCRIPTION = "Image without a description"  # an empty one would hide it from those who listen
 
 _HEADING = re.compile(r"<(/?)h([1-6])>")
@@ -158,7 +159,7 @@ def add_sizes(html: str, images: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _as_it_is(text: str) -> str:
-    return f'<p class="as-it-is">{escape(text)}</p>'
+    return f"{AS_IT_IS}{escape(text)}</p>"
 
 
 def _image(url: str, alt: str, image_urls: tuple[str, ...]) -> str:

@@ -81,7 +81,8 @@ def set_up(state: BlueprintSetupState) -> None:
     """Add to the app what the routes need, before they are registered."""
     state.app.url_map.converters |= {"page_id": PagePath, "member": MemberPath}
     state.app.extensions[errors.ERROR_PAGE] = show_error
-    state.app.extensions[FRAGMENTS] = Fragments()
+    # While somebody develops templates, nothing is kept.
+    state.app.extensions[FRAGMENTS] = Fragments(0) if state.app.debug else Fragments()
     config = state.app.config
     state.app.jinja_env.globals |= {
         "community": config["NAME"],
@@ -127,6 +128,7 @@ def page(template: str, *, images: Sequence[Item] = (), **context: Any) -> Respo
     """Return the response with a page. The sizes of `images` are known, which texts may show."""
     render = markdown_renderer(images)
     fragments: Fragments = current_app.extensions[FRAGMENTS]
+    # The size of an image never changes.
     key = (request.script_root, base_url(), *(image["id"] for image in images))
     once = partial(fragments.once, key)
     html = render_template(
@@ -204,7 +206,7 @@ def show_search_results(query: dict[str, Any]) -> Reply:
         cursor=cursor,
         max_length=MAX_LENGTH,
     )
-    terms = tuple(parse_query(words))
+    terms = parse_query(words)
     if find_posts:
         add_thumbnails(found)
     return page("search.html", page=found, q=q, show=show, terms=terms, has_short_prefix=is_short)

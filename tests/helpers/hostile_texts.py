@@ -27,6 +27,10 @@ STANDING = [
     "a" + "\u0344" * 99_999,
     "a" + "\u0300" * 49_999 + "\uff9e" * 50_000,
     ("\u094d" * 30 + "\u200d" + "\u093c" * 30 + "\u200d") * 1_612,
+    # Lists in each other, for each of which the rest of the line is read; and many footnotes.
+    ("1. " * 16_667 + '"' * 50_000)[:100_000],
+    ("- " * 25_000 + "<?" * 25_000)[:100_000],
+    ("[^b]a\n" * 16_667)[:100_000],
     # Entities of more digits than Python converts.
     "&#" + "1" * 4_400 + ";" + "&" * 250,
     "&#" + "1" * 99_997,

@@ -1,10 +1,15 @@
 """Parts of pages that are rendered once."""
 
+from unittest.mock import Mock
+
+import comrak
 import pytest
 from markupsafe import Markup
 
 from posting.pages import fragments, markdown
 from posting.pages.fragments import Fragments
+from posting.pages.views import FRAGMENTS
+from tests.helpers import pictures
 
 
 @pytest.fixture
@@ -66,29 +71,69 @@ def test_links_are_those_of_the_request(app, alice, post):
 
 
 @pytest.fixture
-def once(monkeypatch):
-    """Return a function that returns a fragment of a text, and the texts that were rendered."""
-    monkeypatch.setattr(fragments, "MAX_FRAGMENTS", 3)
-    kept, rendered = Fragments(), []
+def rendered_texts():
+    return []
+
+
+@pytest.fixture
+def once(rendered_texts):
+    """Return a function that returns a fragment of a text, in a cache for three short ones."""
+    one = Fragments()
+    one.once((), "text", {"content": "a"}, caller=lambda: Markup("a"))
+    kept = Fragments(3 * one._size)
 
     def once(text):
         def render():
-            rendered.append(text)
+            rendered_texts.append(text)
             return Markup(text)
 
         assert kept.once((), "text", {"content": text}, caller=render) == text
-        return rendered
 
     return once
 
 
-def test_fragments_are_forgotten_when_there_are_too_many(once):
-    for text in "abcabcda":
+def test_the_oldest_fragments_make_room(once, rendered_texts):
+    for text in "abcabcdbcda":
         once(text)
-    assert once("d") == ["a", "b", "c", "d", "a"]
+    assert rendered_texts == ["a", "b", "c", "d", "a"]
 
 
-def test_a_long_text_is_not_kept(once):
-    text = "x" * fragments.MAX_LENGTH
+@pytest.mark.parametrize("text", ["x" * fragments.MAX_SIZE_OF_ONE, "\N{GRINNING FACE}" * 1000])
+def test_a_text_that_takes_much_memory_is_not_kept(once, rendered_texts, text):
     once(text)
-    assert once(text) == [text, text]
+    once(text)
+    assert rendered_texts == [text, text]
+
+
+def test_a_key_may_hold_nothing_else(app):
+    with pytest.raises(TypeError, match="a frozenset"):
+        Fragments().once((), {"names": frozenset()}, caller=lambda: Markup(""))
+
+
+def test_a_text_that_could_not_be_rendered_is_rendered_again(alice, post, anonymous, monkeypatch):
+    alice.add_comment(post, "A *comment*.")
+    url = f"/p/{post['id']}"
+    with monkeypatch.context() as patches:
+        patches.setattr(comrak, "render_markdown", Mock(side_effect=MemoryError))
+        assert "A *comment*." in anonymous.get(url).text
+    alice.add_comment(post, "Another comment.")  # after which the page is rendered again
+    assert "A <em>comment</em>." in anonymous.get(url).text
+
+
+def test_nothing_is_kept_while_templates_are_developed(make_app, monkeypatch):
+    monkeypatch.setenv("FLASK_DEBUG", "1")
+    app = make_app()
+    assert app.debug
+    app.test_client().get("/")
+    assert app.extensions[FRAGMENTS]._kept == {}
+
+
+def test_a_page_with_thumbnails_keeps_no_text_of_its_posts(app, alice, anonymous):
+    """Of several images, the text says which is shown."""
+    post = alice.create_post("Two images", content="x" * 500)
+    alice.add_image(post)
+    image = alice.add_image(post, pictures.png())
+    content = f"![]({image['url']})" + "long" * 1000
+    assert alice.patch(f"/posts/{post['id']}", json={"content": content}).status_code == 200
+    assert f"{image['id']}/thumbnail" in anonymous.get("/").text
+    assert "long" * 1000 not in str(app.extensions[FRAGMENTS]._kept)

@@ -323,6 +323,18 @@ def test_text_that_is_nested_too_deep_is_shown_as_it_is():
     assert render(">" * 19 + " a").count("<blockquote ") == 19
 
 
+def test_a_long_line_within_many_lists_is_shown_as_it_is():
+    assert render("1. " * 20 + "a" * 5_000).startswith('<p class="as-it-is">1. 1. ')
+    assert render("1. " * 9 + "a" * 5_000).count("<ol ") == 9
+    assert render("- " * 2_000) == "<hr>"
+
+
+def test_a_text_with_very_many_marks_of_footnotes_has_none():
+    line, note = "Some words. " * 4 + "[^1]\n", "\n[^1]: A note."
+    assert 'class="footnotes"' in render(line * 1_000 + note)
+    assert render(line * 2_000 + note).count("[^1]") == 2_001
+
+
 def test_text_that_becomes_too_much_html_is_shown_as_it_is():
     word = "*a* "
     assert render(word * 9_999).count("<em>") == 9_999

@@ -262,6 +262,16 @@ def body_of(operation):
     return {"json": BODIES.get(operation, {} if writes else None)}
 
 
+def documented_codes(client, operation, status):
+    """Return the codes of the examples that the document has of an error."""
+    method, path = operation.split()
+    document = client.get("/openapi.json").json
+    responses = document["paths"][template(path)][method.lower()]["responses"]
+    response = resolved(document, responses[str(status)])
+    examples = response["content"]["application/problem+json"]["examples"]
+    return {example["value"]["code"] for example in examples.values()}
+
+
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("operation", MATRIX)
 def test_each_role_gets_the_status_in_the_matrix(operation, role, request, url_of):
@@ -269,6 +279,10 @@ def test_each_role_gets_the_status_in_the_matrix(operation, role, request, url_o
     method, path = operation.split()
     with client.open(url_of(path), method=method, **body_of(operation)) as response:
         assert response.status_code == MATRIX[operation][ROLES.index(role)]
+    if response.status_code in {401, 403} and operation not in UNDOCUMENTED:
+        anonymous = request.getfixturevalue("anonymous")
+        codes = documented_codes(anonymous, operation, response.status_code)
+        assert response.json["code"] in codes
 
 
 @pytest.mark.posting_settings(READING="members")

@@ -185,6 +185,13 @@ def test_a_lost_connection_does_not_affect_later_requests(anonymous):
     assert anonymous.get("/posts").status_code == 200
 
 
+@pytest.mark.skipif(not POSTGRES, reason="SQLite has no locks of tables")
+def test_the_service_is_not_ready_if_the_database_takes_over_two_seconds(app, anonymous):
+    with app.app_context(), transaction() as connection:
+        connection.exec_driver_sql("LOCK TABLE alembic_version")
+        assert assert_problem(anonymous.get("/readyz"), 503)["code"] == "query_timeout"
+
+
 def test_the_service_is_not_ready_before_the_schema_is_current(anonymous, monkeypatch):
     monkeypatch.setattr("posting.db.migrations.revisions.head_revision", lambda: "9999")
     assert "flask db upgrade" in assert_problem(anonymous.get("/readyz"), 503)["detail"]

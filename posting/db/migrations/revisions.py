@@ -6,7 +6,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from posting.config import StartError
-from posting.db.transactions import snapshot
+from posting.db.base import db
 
 FOLDER = Path(__file__).parent
 VERSION_TABLE = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
@@ -32,7 +32,7 @@ def database_revisions(connection: sa.Connection) -> list[str]:
 
 def is_current() -> bool:
     """Return whether the schema is current. Raise SQLAlchemyError if the database fails."""
-    with snapshot() as connection:
+    with db.engine.connect() as connection:  # with the time limit of a request that reads
         return database_revisions(connection) == [head_revision()]
 
 

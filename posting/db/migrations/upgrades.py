@@ -17,7 +17,7 @@ from posting.db.engine import is_in_memory
 from posting.db.errors import error_code
 from posting.db.migrations.revisions import FOLDER
 from posting.db.migrations.start_errors import start_error
-from posting.db.transactions import lift_time_limits
+from posting.db.transactions import commit_on, lift_time_limits
 
 UPGRADE_LOCK = 7_067_873_716  # any number that no other program locks on the Postgres server
 
@@ -45,7 +45,7 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
             lift_time_limits(connection)
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
             yield connection
-            connection.commit()
+            commit_on(connection)
             return
         raw: Any = connection.connection.driver_connection
         raw.execute("PRAGMA foreign_keys=OFF")
@@ -56,7 +56,7 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
                 raise StartError(
                     f"The upgrade was undone: it would break foreign keys ({orphans[:3]})."
                 )
-            connection.commit()
+            commit_on(connection)
         except sa.exc.OperationalError as error:
             if error_code(error) == "SQLITE_ERROR":  # a mistake in a migration
                 raise
