@@ -51,7 +51,7 @@ or send a personal access token.
 
 * Errors are `application/problem+json` (RFC 9457). If several apply, the response is the first of:
   403 for another site or a closed sign-up, 401, 403 for a token or a role, 413, 415, 400, 422, 429,
-  404, 403, 412, 409. 422 lists everything that is not valid.
+  404, 403, 412, 409, 410. 422 lists everything that is not valid.
 * Lists are arrays. The URL of the next page is in `Link: <…>; rel="next"` (RFC 8288), which is
   absent on the last page.
 * Every GET sends an `ETag` and honors `If-None-Match`. `If-Match` protects an edit against
