@@ -51,7 +51,7 @@ def is_unchanged_by(watch, action):
             return False
 
 
-def test_each_commit_changes_the_version(engine, watch):
+def test_each_commit_changes_the_version(watch):
     versions = [watch.version()]
     for number in range(20):
         with transaction() as connection:
@@ -72,7 +72,6 @@ def test_reading_does_not_change_the_version(engine, watch):
         assert is_unchanged_by(watch, lambda: None)
 
 
-@pytest.mark.usefixtures("engine")
 def test_what_is_committed_during_a_transaction_changes_the_version(watch):
     with transaction() as writer:
         write(writer, "first")
