@@ -1,21 +1,15 @@
-"""Feeds of posts and comments: Atom (RFC 4287) and JSON Feed (https://www.jsonfeed.org/version/1.1).
-
-A feed has pages (RFC 5005, section 3): each names the next one, whose entries are older.
-
-The URL of a post or comment is its id, so it stays the same as long as the community's URL does.
+"""The feeds of posts and comments, each as Atom and as JSON Feed.
 
 Each feed has a second address with a token in its path, for feed readers, which have no session. At
 such addresses they also get the images of the feed.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
-from flask import Response, current_app, render_template, request
+from flask import current_app, request
 
 from posting.accounts.current_user import FEED_TOKEN, PAGE_READERS
 from posting.accounts.queries import NoSuchUser, find_user
@@ -23,6 +17,15 @@ from posting.comments.queries import COMMENTS_ON_POST, COMMENTS_WITH_POSTS
 from posting.images.queries import NoSuchImage, get_images_of_posts
 from posting.images.views import send_image
 from posting.pages import elements, markdown
+from posting.pages.feed_formats import (
+    Author,
+    Enclosure,
+    Entry,
+    Feed,
+    to_atom,
+    to_json_feed,
+    with_token,
+)
 from posting.pages.schemas import FeedQuery, JsonFeed
 from posting.posts.queries import NoSuchPost, get_post, select_posts
 from posting.web.endpoint import (
@@ -37,81 +40,12 @@ from posting.web.endpoint import (
 )
 from posting.web.errors import InvalidInput, input_error
 from posting.web.pagination import NOT_A_CURSOR, Page, paginate
-from posting.web.response_body import to_json
 from posting.web.urls import base_url
 
 ENTRIES = 50
 MAX_LENGTH = 2**16  # characters of Markdown in a feed
-NEVER = "1970-01-01T00:00:00Z"  # when a feed without entries was updated
 
 feeds = Blueprint("feeds", __name__, description="Feeds of posts and comments")
-_not_in_xml = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-@dataclass(frozen=True)
-class Author:
-    """The author of an entry; `url` is None if the account is deleted."""
-
-    name: str
-    url: str | None
-
-
-@dataclass(frozen=True)
-class Enclosure:
-    """An image of a post."""
-
-    url: str
-    mime_type: str
-    size_in_bytes: int
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A post or comment. Its timestamps are as in responses."""
-
-    url: str
-    title: str
-    html: str
-    author: Author
-    published: str
-    updated: str
-    images: list[Enclosure]
-
-
-@dataclass(frozen=True)
-class Feed:
-    """A page of a list of entries, newest first.
-
-    The page for people at `home` shows the list. The entries are older than `before`, and the next
-    page begins at `next`, if there are such cursors. `prefix` is the beginning of the path of a
-    feed with a token, and else empty.
-    """
-
-    title: str
-    path: str
-    home: str
-    entries: list[Entry]
-    before: str | None
-    next: str | None
-    prefix: str = ""
-
-    @property
-    def home_url(self) -> str:
-        return f"{base_url()}{self.home}"
-
-    @property
-    def id(self) -> str:
-        """The URL without a token and a cursor, which is the same for all readers and pages."""
-        return replace(self, prefix="").url("atom")
-
-    @property
-    def updated(self) -> str:
-        return max((entry.updated for entry in self.entries), default=NEVER)
-
-    def url(self, format: str, before: str | None = None) -> str:
-        """Return the URL of the feed in a format, or of the page of it that begins at a cursor."""
-        url = f"{base_url()}{self.prefix}{self.path}/feed.{format}"
-        return f"{url}?before={before}" if before else url
 
 
 def not_a_cursor(settings: Mapping[str, Any]) -> InvalidInput:
@@ -366,54 +300,3 @@ def to_entry(item: dict[str, Any], title: str, path: str, images: list[dict[str,
             for image in images
         ],
     )
-
-
-def with_token(feed: Feed, token: str) -> Feed:
-    """Return a feed with URLs of itself and its images that have a token in their path."""
-    prefix = f"/feeds/{token}"
-    public, private = f"{base_url()}/images/", f"{base_url()}{prefix}/images/"
-    entries = [
-        replace(
-            entry,
-            html=markdown.move_images(entry.html, public, private),
-            images=[
-                replace(image, url=image.url.replace(public, private)) for image in entry.images
-            ],
-        )
-        for entry in feed.entries
-    ]
-    return replace(feed, prefix=prefix, entries=entries)
-
-
-def to_atom(feed: Feed) -> Response:
-    """Return the response with a feed in the format of Atom."""
-    xml = _not_in_xml.sub("", render_template("feeds/atom.xml", feed=feed))
-    return Response(xml, content_type="application/atom+xml; charset=utf-8")
-
-
-def to_json_feed(feed: Feed) -> Response:
-    """Return the response with a feed in the format of JSON Feed."""
-    next_url = {"next_url": feed.url("json", feed.next)} if feed.next else {}
-    content = {
-        "version": "https://jsonfeed.org/version/1.1",
-        "title": feed.title,
-        "home_page_url": feed.home_url,
-        "feed_url": feed.url("json"),
-        **next_url,
-        "items": [
-            {
-                "id": entry.url,
-                "url": entry.url,
-                "title": entry.title,
-                "content_html": entry.html,
-                "date_published": entry.published,
-                "date_modified": entry.updated,
-                "authors": [
-                    {key: value for key, value in vars(entry.author).items() if value is not None}
-                ],
-                "attachments": [vars(image) for image in entry.images],
-            }
-            for entry in feed.entries
-        ],
-    }
-    return Response(to_json(content), content_type="application/feed+json")

@@ -1,15 +1,11 @@
 """The pages of a community. They are the same bytes for all who may read them."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from flask import Response, current_app, render_template, request, send_from_directory
-from flask.sansio.app import App
+from flask import Response, current_app, request, send_from_directory
 from flask.sansio.blueprints import BlueprintSetupState
-from markupsafe import Markup
 from marshmallow import Schema
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
@@ -23,14 +19,11 @@ from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.transactions import commit
 from posting.db.types import ID_LENGTH
 from posting.images.queries import get_images_of_post, get_thumbnails_of_posts
-from posting.invitations import models as invitations
-from posting.markdown import excerpt
-from posting.pages import elements, forms, highlight, markdown, threads
-from posting.pages.fragments import Fragments
+from posting.pages import markdown, templating, threads
 from posting.pages.schemas import DeletedQuery, FrontPageQuery, MemberQuery, PostQuery, SearchQuery
-from posting.plurals import count
+from posting.pages.templating import markdown_renderer, own_file, page
 from posting.posts.queries import ORDERS, get_post, list_pinned_posts, select_posts
-from posting.posts.schemas import IMAGES_PER_POST, Preview, PreviewInput
+from posting.posts.schemas import Preview, PreviewInput
 from posting.posts.search import INDEX as POST_INDEX
 from posting.search.results import paginate_results
 from posting.search.words import has_short_prefix, parse_query, split_words
@@ -38,21 +31,12 @@ from posting.web import errors
 from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Access, Blueprint, Reply, View
 from posting.web.limits import Limit
 from posting.web.pagination import Page, paginate
-from posting.web.rows import Item
 from posting.web.static_files import send_static_file
-from posting.web.urls import base_url
-
-FRAGMENTS = "posting.fragments"
 
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 50  # that are not in threads
 MEMBERS_PER_PAGE = 50
 MAX_LENGTH = 2**16  # characters of Markdown on a page of comments or search results
-# The editor shows images that are not sent yet, from blob: URLs.
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
 NOT_FOR_ROBOTS = (
     *("/search", "/settings", "/inbox", "/unsent", "/write", "/p/*/edit"),
     *("/account-deleted", "/reset", "/moderation"),
@@ -81,60 +65,7 @@ def set_up(state: BlueprintSetupState) -> None:
     """Add to the app what the routes need, before they are registered."""
     state.app.url_map.converters |= {"page_id": PagePath, "member": MemberPath}
     state.app.extensions[errors.ERROR_PAGE] = show_error
-    # While somebody develops templates, nothing is kept.
-    state.app.extensions[FRAGMENTS] = Fragments(0) if state.app.debug else Fragments()
-    config = state.app.config
-    state.app.jinja_env.globals |= {
-        "community": config["NAME"],
-        "description": config["DESCRIPTION"],
-        "signup": config["SIGNUP"],
-        "inviters": config["INVITATIONS"],
-        "invitation_days": invitations.LIFETIME.days,
-        "max_invitation_days": invitations.MAX_LIFETIME.days,
-        "password_min": config["PASSWORD_MIN"],
-        "max_images": IMAGES_PER_POST,
-        "max_image_bytes": config["MAX_IMAGE_BYTES"],
-        "has_about": own_file(state.app, ABOUT).is_file(),
-        "has_custom_css": own_file(state.app, CUSTOM_CSS).is_file(),
-        "image_types": forms.image_types(),
-        "attributes": forms.attributes,
-        "author": elements.author,
-        "count": count,
-        "text": elements.text,
-        "time": elements.time,
-    }
-
-
-def markdown_renderer(images: Sequence[Item] = ()) -> Callable[..., Markup]:
-    """Return a function that renders Markdown, with images from this service only.
-
-    The sizes of `images` are known.
-    """
-    root = request.script_root
-    image_urls, member_url = (f"{root}/images/", f"{base_url()}/images/"), f"{root}/@"
-
-    def render(text: str, heading: int = 2, name: str = "text") -> Markup:
-        html = markdown.render(
-            text, image_urls=image_urls, member_url=member_url, heading=heading, name=name
-        )
-        if images and "<img" in html:
-            html = markdown.add_sizes(html, images)
-        return Markup(html)  # noqa: S704 - sanitized
-
-    return render
-
-
-def page(template: str, *, images: Sequence[Item] = (), **context: Any) -> Response:
-    """Return the response with a page. The sizes of `images` are known, which texts may show."""
-    render = markdown_renderer(images)
-    fragments: Fragments = current_app.extensions[FRAGMENTS]
-    # The size of an image never changes.
-    key = (request.script_root, base_url(), *(image["id"] for image in images))
-    once = partial(fragments.once, key)
-    html = render_template(
-        f"pages/{template}", markdown=render, once=once, images=images, **context
-    )
-    return Response(html, headers={"Content-Security-Policy": POLICY})
+    templating.init_app(state.app)
 
 
 def page_at(rule: str, *, access: Access, query: Schema | None = None) -> Callable[[View], View]:
@@ -403,19 +334,3 @@ def current_path() -> str:
     path = quote(request.script_root + request.path, safe="/@")
     query = request.query_string.decode(errors="replace")
     return f"{path}?{query}" if query else path
-
-
-pages.app_template_filter("excerpt")(excerpt)
-pages.app_template_filter("highlight")(highlight.highlight)
-pages.app_template_filter("highlighted_excerpt")(highlight.excerpt)
-
-
-@pages.app_context_processor
-def add_paths() -> dict[str, Any]:
-    """Make available to templates the path of this service and of the request."""
-    return {"root": request.script_root, "here": request.script_root + request.path}
-
-
-def own_file(app: App, name: str) -> Path:
-    """Return the path of a file that the operator may have put into the instance folder."""
-    return Path(app.instance_path) / name

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from posting.pages import fragments, markdown
 from posting.pages.fragments import Fragments
-from posting.pages.views import FRAGMENTS
+from posting.pages.templating import FRAGMENTS
 from tests.helpers import pictures
 
 

@@ -1,0 +1,102 @@
+"""What the templates of pages use, and the response with a page that they render."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from flask import Response, current_app, render_template, request
+from flask.sansio.app import App
+from markupsafe import Markup
+
+from posting.config import ABOUT, CUSTOM_CSS
+from posting.invitations import models as invitations
+from posting.markdown import excerpt
+from posting.pages import elements, forms, highlight, markdown
+from posting.pages.fragments import Fragments
+from posting.plurals import count
+from posting.posts.schemas import IMAGES_PER_POST
+from posting.web.rows import Item
+from posting.web.urls import base_url
+
+FRAGMENTS = "posting.fragments"
+
+# The editor shows images that are not sent yet, from blob: URLs.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+def init_app(app: App) -> None:
+    """Give templates the values and functions that they use."""
+    # While somebody develops templates, nothing is kept.
+    app.extensions[FRAGMENTS] = Fragments(0) if app.debug else Fragments()
+    config = app.config
+    app.jinja_env.globals |= {
+        "community": config["NAME"],
+        "description": config["DESCRIPTION"],
+        "signup": config["SIGNUP"],
+        "inviters": config["INVITATIONS"],
+        "invitation_days": invitations.LIFETIME.days,
+        "max_invitation_days": invitations.MAX_LIFETIME.days,
+        "password_min": config["PASSWORD_MIN"],
+        "max_images": IMAGES_PER_POST,
+        "max_image_bytes": config["MAX_IMAGE_BYTES"],
+        "has_about": own_file(app, ABOUT).is_file(),
+        "has_custom_css": own_file(app, CUSTOM_CSS).is_file(),
+        "image_types": forms.image_types(),
+        "attributes": forms.attributes,
+        "author": elements.author,
+        "count": count,
+        "text": elements.text,
+        "time": elements.time,
+    }
+    app.jinja_env.filters |= {
+        "excerpt": excerpt,
+        "highlight": highlight.highlight,
+        "highlighted_excerpt": highlight.excerpt,
+    }
+    app.context_processor(add_paths)
+
+
+def markdown_renderer(images: Sequence[Item] = ()) -> Callable[..., Markup]:
+    """Return a function that renders Markdown, with images from this service only.
+
+    The sizes of `images` are known.
+    """
+    root = request.script_root
+    image_urls, member_url = (f"{root}/images/", f"{base_url()}/images/"), f"{root}/@"
+
+    def render(text: str, heading: int = 2, name: str = "text") -> Markup:
+        html = markdown.render(
+            text, image_urls=image_urls, member_url=member_url, heading=heading, name=name
+        )
+        if images and "<img" in html:
+            html = markdown.add_sizes(html, images)
+        return Markup(html)  # noqa: S704 - sanitized
+
+    return render
+
+
+def page(template: str, *, images: Sequence[Item] = (), **context: Any) -> Response:
+    """Return the response with a page. The sizes of `images` are known, which texts may show."""
+    render = markdown_renderer(images)
+    fragments: Fragments = current_app.extensions[FRAGMENTS]
+    # The size of an image never changes.
+    key = (request.script_root, base_url(), *(image["id"] for image in images))
+    once = partial(fragments.once, key)
+    html = render_template(
+        f"pages/{template}", markdown=render, once=once, images=images, **context
+    )
+    return Response(html, headers={"Content-Security-Policy": POLICY})
+
+
+def add_paths() -> dict[str, Any]:
+    """Return what templates know of the request: the path of this service and that of the page."""
+    return {"root": request.script_root, "here": request.script_root + request.path}
+
+
+def own_file(app: App, name: str) -> Path:
+    """Return the path of a file that the operator may have put into the instance folder."""
+    return Path(app.instance_path) / name

@@ -1,0 +1,40 @@
+"""Errors as pages for browsers, and as problem documents for other clients."""
+
+import pytest
+import sqlalchemy as sa
+
+from posting.pages import views
+from tests.helpers.assertions import assert_problem
+from tests.helpers.pages import links
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "path", ["/p/" + "a" * 21, "/p/short", "/@unknown", "/@a%00b", "/nowhere"]
+    )
+    def test_an_unknown_page_is_a_page(self, read, path):
+        page = read(path, 404)
+        assert "Not Found" in page.text
+        assert "/" in links(page)
+
+    def test_it_names_the_request(self, anonymous):
+        headers = {"X-Request-ID": "abc", "Accept": "text/html"}
+        assert "Request abc" in anonymous.get("/nowhere", headers=headers).text
+
+    @pytest.mark.parametrize("accept", ["*/*", "application/json", "image/*", "", "text/html;q=0"])
+    def test_an_unknown_path_is_a_problem_for_other_clients(self, anonymous, accept):
+        assert_problem(anonymous.get("/nowhere", headers={"Accept": accept}), 404)
+
+    def test_errors_of_the_api_are_problems_for_all(self, anonymous):
+        headers = {"Accept": "text/html"}
+        assert_problem(anonymous.get("/posts/" + "a" * 21, headers=headers), 404)
+        assert_problem(anonymous.post("/posts", headers=headers), 401)
+        assert_problem(anonymous.post("/preview", headers=headers), 401)
+        assert_problem(anonymous.get("/signout", headers=headers), 405)
+
+    def test_a_database_that_does_not_answer_is_a_page(self, read, monkeypatch):
+        def fail(*_, **__):
+            raise sa.exc.OperationalError("", {}, Exception("locked"))
+
+        monkeypatch.setattr(views, "paginate", fail)
+        assert "Service Unavailable" in read("/", 503).text
