@@ -346,6 +346,11 @@ def bob(sign_in: Callable[..., Client]) -> Client:
 
 
 @pytest.fixture
+def eve(sign_in: Callable[..., Client]) -> Client:
+    return sign_in("eve")
+
+
+@pytest.fixture
 def with_token(app: Flask, alice: Client) -> Callable[..., Client]:
     """Return a function that returns a client with a new token of Alice, and without a session."""
 

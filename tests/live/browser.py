@@ -8,6 +8,7 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 PASSWORD = "a long walk by the sea"
+TITLE, TEXT = "On engines", "They weave algebra."  # of a post
 TOUCH = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 # Adds comments to the post of the page, as the reader; returns their ids.
 ADD_COMMENTS = """async (texts) => {
@@ -102,11 +103,11 @@ def publish(page: Page) -> None:
     page.get_by_role("button", name="Publish").click()
 
 
-def expect_post(page: Page, title: str = "On engines") -> None:
+def expect_post(page: Page, title: str = TITLE) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(title)
 
 
-def write(page: Page, title: str = "On engines", text: str = "They weave algebra.") -> None:
+def write(page: Page, title: str = TITLE, text: str = TEXT) -> None:
     """Publish a post, and stay on its page."""
     fill_editor(page, title, text)
     publish(page)

@@ -7,10 +7,18 @@ import requests
 from playwright.sync_api import expect
 
 from tests.helpers import pictures
-from tests.live.browser import TIMEOUT, expect_post, fill_editor, name_of, publish, sign_in
+from tests.live.browser import (
+    TEXT,
+    TIMEOUT,
+    TITLE,
+    expect_post,
+    fill_editor,
+    name_of,
+    publish,
+    sign_in,
+)
 from tests.live.clients import scaled
 
-TITLE, TEXT = "On engines", "They weave algebra."
 UNSENT = re.compile(r"!\[\]\(/images/unsent-image-[0-9a-f]{8}\)")
 SLOW_IMAGES = """() => {
   const read = createImageBitmap;

@@ -15,8 +15,8 @@ from tests.live.browser import (
     tab_to,
     write,
 )
+from tests.live.layout import OVERFLOW
 
-OVERFLOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 # A notification of a kind that the script does not know, about no post.
 UNKNOWN = {
     "id": "u" * 21,

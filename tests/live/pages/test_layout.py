@@ -17,8 +17,8 @@ from tests.live.browser import (
     reply_to,
     write,
 )
+from tests.live.layout import OVERFLOW, SHIFTS, TARGETS
 
-OVERFLOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 ADD_REPLY = """async (content) => {
   const last = [...document.querySelectorAll(".thread > li")].at(-1).id.slice(2);
   const post = location.pathname.split("/").at(-1);
@@ -110,25 +110,6 @@ def test_a_printed_page_has_what_is_read_and_no_more(sign_up):
             expect(element).to_be_hidden()
     color = page.locator("article.post .text").evaluate("text => getComputedStyle(text).color")
     assert color == "rgb(0, 0, 0)"
-
-
-# Targets that a finger hits, but for links in the middle of a text.
-TARGETS = """() => {
-  const isInText = (element) => element.closest(".text, .hint") || (
-    element.matches("p > a:not(.button, .more)")
-    && !element.closest(".meta, .actions, .notice, .title"));
-  const found = [];
-  for (const element of document.querySelectorAll("a, button, summary, input, textarea, .button")) {
-    if (!element.checkVisibility({visibilityProperty: true}) || isInText(element)) continue;
-    if (element.closest(".for-listeners, .skip") || element.type === "radio") continue;
-    const {width, height} = (element.closest(".posts article") && element.closest("h2")
-      ? element.closest("article") : element).getBoundingClientRect();
-    const isShortName = element.closest(".meta") && element.matches("a");
-    if (height < 44 || (width < 44 && !isShortName))
-      found.push([element.outerHTML.slice(0, 200), Math.round(width), Math.round(height)]);
-  }
-  return found;
-}"""
 
 
 def test_a_finger_hits_everything(people, url, sign_up):
@@ -288,13 +269,6 @@ ADD_MANY_COMMENTS = """async (number) => {
   const add = () => fetch(`/posts/${post}/comments`, {method: "POST", headers, body});
   for (let left = number; left > 0; left -= 20) await Promise.all(Array.from({length: 20}, add));
 }"""
-SHIFTS = """() => new Promise((done) => {
-  let sum = 0;
-  new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) sum += entry.value;
-  }).observe({ type: "layout-shift", buffered: true });
-  setTimeout(() => done(sum), 500);
-})"""
 
 
 def test_nothing_moves_while_a_page_is_loaded(people, url, sign_up):

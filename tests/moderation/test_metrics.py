@@ -1,0 +1,28 @@
+"""The metrics of open reports and of applications."""
+
+import pytest
+import sqlalchemy as sa
+
+from posting.web.gauges import Gauge
+from tests.conftest import apply
+
+pytestmark = pytest.mark.usefixtures("stays_consistent")
+
+
+def test_metrics_are_served_without_the_database(make_app, monkeypatch):
+    def fail():
+        raise sa.exc.OperationalError("SELECT 1", {}, Exception("it is gone"))
+
+    app = make_app(METRICS="on")
+    monkeypatch.setitem(app.extensions["posting.gauges"], "posting_open_reports", Gauge("x", fail))
+    response = app.test_client().get("/metrics")
+    assert response.status_code == 200
+    assert "posting_requests_total" in response.text
+
+
+def test_open_reports_and_applications_are_metrics(make_app, app, bob, post):
+    apply(app)
+    bob.post(f"/posts/{post['id']}/reports", json={"reason": "No."})
+    text = make_app(METRICS="on").test_client().get("/metrics").text
+    assert "posting_open_reports 1.0" in text
+    assert "posting_pending_applications 1.0" in text
