@@ -28,9 +28,9 @@ class Content:
 
     `count` takes the user's id. It is None for rows that the user has not written, such as
     notifications. `clear_step` takes the id and whether content is deleted or kept without an
-    author. It clears some of the content within a transaction. `clear_rest` takes the same values.
-    It locks what the deletion of the account would change, and deletes the content that was written
-    meanwhile if content is deleted.
+    author. It clears some of the content within a transaction. `clear_rest` takes the same values,
+    in the transaction that deletes the account. It locks what the deletion would change, and clears
+    what was written since the last step.
     """
 
     count: Callable[[str], int] | None

@@ -104,9 +104,9 @@ INDEX = NameIndex()
 def find_users(words: str, *, limit: int, cursor: str | None) -> Page:
     """Return a page of the users of whom a name begins with these words, in the order of the names.
 
-    A user of whom several names begin like that is found by the first of them. A page reads twice
-    as many names as it may have users, and has fewer users if more names are not the first ones.
-    Raise 422 for a cursor of another list.
+    A user of whom several names begin like that is found by the first of them. A page reads at most
+    twice as many names as it may have users, so it may have fewer users although more follow. Raise
+    422 for a cursor of another list.
     """
     after_name, after_id = _read_cursor(cursor) if cursor is not None else ("", "")
     prefix = " ".join(split_words(words)[:MAX_WORDS])[:MAX_LENGTH]

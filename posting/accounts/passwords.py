@@ -64,7 +64,7 @@ def current_hash(user: Row, password: str) -> str:
 
 
 def store_password_hash(user_id: str, password_hash: str) -> None:
-    """Store the hash of a new password. Others must not see that, so it is no edit."""
+    """Store the hash of a new password. It is no edit, so `updated_at` does not tell others."""
     execute(sa.update(User).where(User.id == user_id), password_hash=password_hash)
 
 

@@ -53,7 +53,7 @@ def _ping_if_readable(connection: Any, _record: Any, _proxy: Any) -> None:
 
 
 def begin(connection: sa.Connection, *, writes: bool) -> None:
-    """Begin a transaction. All queries of one that only reads see the same state."""
+    """Begin a transaction. Without `writes`, all of its queries see the same state."""
     level = "" if writes else " ISOLATION LEVEL REPEATABLE READ"
     # The timeout is set in the same round trip.
     connection.exec_driver_sql(f"BEGIN{level}; SET LOCAL statement_timeout = {STATEMENT_TIMEOUT}")

@@ -92,7 +92,7 @@ def _set_deadline(_connection: Any, record: Any, _proxy: Any) -> None:
 
 
 def begin(connection: sa.Connection, *, writes: bool) -> None:
-    """Begin a transaction. One that writes takes the write lock now: a later upgrade could fail.
+    """Begin a transaction. With `writes`, take the write lock now: to take it later could fail.
 
     Raise OperationalError if another process holds the write lock for five seconds.
     """

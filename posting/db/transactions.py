@@ -201,7 +201,7 @@ def begin_session(_session: Any, _transaction: Any, connection: sa.Connection) -
 
 
 def begin_on(connection: sa.Connection, *, writes: bool) -> None:
-    """Begin a transaction. All queries of one that only reads see the same state."""
+    """Begin a transaction. Without `writes`, all of its queries see the same state."""
     begin = postgres.begin if connection.dialect.name == "postgresql" else sqlite.begin
     begin(connection, writes=writes)
 
@@ -209,8 +209,8 @@ def begin_on(connection: sa.Connection, *, writes: bool) -> None:
 def commit_on(connection: sa.Connection) -> None:
     """Commit, or roll back if that fails.
 
-    SQLAlchemy takes a transaction whose commit has failed for one that has ended. It would pool the
-    connection with the locks of this transaction.
+    After a failed commit, SQLAlchemy assumes that the transaction has ended. It would return the
+    connection to the pool with the locks of the transaction.
     """
     try:
         connection.commit()

@@ -18,9 +18,10 @@ class Notification(Base):
     It is about a comment, about a post, or about neither. `id` is the same for all recipients.
     `excerpt` is the beginning of a text that no longer exists.
 
-    The recipient and the actor are no foreign keys, because Postgres would lock their accounts: who
-    comments would wait for recipients who sign in, and could not comment while one is deleted. An
-    account that is deleted takes its notifications along, by `posting.notifications.deletion`.
+    The recipient and the actor are no foreign keys, because Postgres would lock their accounts: a
+    new comment would wait for recipients who sign in, and would fail if a recipient was just
+    deleted. An account that is deleted takes its notifications along, by
+    `posting.notifications.deletion`.
 
     On SQLite, the rows are stored in their primary key, so a list reads them one after the other,
     and a new row writes no page of a table besides.

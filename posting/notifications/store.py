@@ -86,9 +86,9 @@ def notify(
 ) -> None:
     """Notify users within the transaction, by one statement for all.
 
-    `parameters` are those of `recipients`, which may also use the names of the columns. It may have
-    a column of its own, such as another excerpt for each user. What the notification is about must
-    be locked.
+    `parameters` are those of the SELECT `recipients`, which may also use the other arguments as
+    parameters. If it has a column named like an argument, such as `excerpt`, each user gets their
+    own value. Lock what the notification is about first.
     """
     id = new_id()
     told = execute(

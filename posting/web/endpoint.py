@@ -74,9 +74,9 @@ class IdConverter(BaseConverter):
 class Access:
     """A rule on who may send a request: `check` raises an error if this client may not.
 
-    If only members may read, the rule `for_members` replaces a rule that has one. All clients that
-    such a rule admits get the same response, which the response cache may send to them: its
-    `find_reader` returns the id of the user of a request, or None.
+    If only members may read, the rule `for_members` takes the place of this one. If a rule has
+    `find_reader`, all clients that it admits get the same response. The response cache sends this
+    response if `find_reader` returns the id of a user for the request.
     """
 
     check: Callable[[], None]

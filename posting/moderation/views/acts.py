@@ -157,8 +157,8 @@ def unpin_post(id: str) -> Reply:
 def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     """Delete some of the posts and comments of a member. Repeat this until none is left.
 
-    The first step notifies the member and is in the log. So is a step that begins when nothing is
-    left but what the member has written since the first one.
+    The first step notifies the member and is in the log. If only texts written after it are left,
+    the next step counts as a first one.
     """
     reason = body.get("reason")
     begin(alone=True)

@@ -115,8 +115,8 @@ class ResponseCache:
     ) -> str | None:
         """Return the id of the user of a request, as the database has it now.
 
-        Without one, the app responds. It is told that there is no user and does not look again,
-        since the time for that would tell visitors which responses are cached.
+        If there is no user, the app responds. It is told so and does not look again, because the
+        extra time would show visitors which responses are cached.
         """
         try:
             with self._flask.app_context(), database_access(writes=False):
