@@ -38,7 +38,8 @@ live: $(VENV)/dev ## Run the tests with real servers (races, kills, nginx) in fu
 	@LIVE=full $(BIN)/pytest -q --figures tests/live
 
 fuzz: $(VENV)/dev ## Test with generated input (CASES=300 requests for each operation) and print measurements
-	@CASES=$(CASES) $(BIN)/pytest -q -n auto --figures --hypothesis-profile fuzz -m fuzz
+	@CASES=$(CASES) $(BIN)/pytest -q -n auto --figures --timeout 3600 --hypothesis-profile fuzz \
+		-m fuzz
 
 bench: $(VENV)/dev ## Benchmark against upper bounds and PocketBase; needs wrk, nginx and Postgres
 	@$(BIN)/python -m bench
