@@ -34,10 +34,10 @@ class CurrentUser(flask_login.UserMixin):  # type: ignore[misc]  # it has no typ
 
     def as_author(self) -> dict[str, str | None]:
         """Return the user as the author of what they write."""
-        return {name: self.profile[name] for name in ("id", "username", "display_name")}
+        return {name: self.profile[name] for name in AUTHOR}
 
 
-PROFILE = tuple(schemas.User().fields)
+PROFILE, AUTHOR = tuple(schemas.User().fields), tuple(schemas.Author().fields)
 
 
 current_user = cast(CurrentUser, flask_login.current_user)

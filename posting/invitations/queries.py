@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 
 from posting.accounts.models import User
+from posting.accounts.schemas import Author
 from posting.db.transactions import fetch_all, fetch_one, fetch_value
 from posting.invitations import schemas
 from posting.invitations.models import Invitation, InvitationUse
 from posting.web.pagination import paginate
 from posting.web.problems import NoSuch
-from posting.web.rows import Item, select, to_item
+from posting.web.rows import Item, columns, pick, select, to_item
 from posting.web.schemas import MAX_PAGE_SIZE
 
 
@@ -23,7 +24,7 @@ INVITATIONS = select(schemas.Invitation, Invitation)
 INVITATIONS_OF_USER = INVITATIONS.where(Invitation.created_by_id == sa.bindparam("creator"))
 _INVITATION = INVITATIONS.where(Invitation.id == sa.bindparam("id"))
 _USES = (
-    sa.select(InvitationUse.invitation_id, User.id, User.username, User.display_name)
+    sa.select(InvitationUse.invitation_id, *columns(Author, User))
     .join(User, User.id == InvitationUse.user_id)
     .where(InvitationUse.invitation_id.in_(sa.bindparam("ids", expanding=True)))
     .order_by(User.created_at, User.id)
@@ -42,8 +43,7 @@ def add_users(invitations: list[Item]) -> list[Item]:
     """Add to invitations who signed up by them."""
     users: dict[str, list[Item]] = {invitation["id"]: [] for invitation in invitations}
     for use in fetch_all(_USES, ids=list(users)):
-        user = {"id": use.id, "username": use.username, "display_name": use.display_name}
-        users[use.invitation_id].append(user)
+        users[use.invitation_id].append(pick(Author, use))
     for invitation in invitations:
         invitation["used_by"] = users[invitation["id"]]
     return invitations

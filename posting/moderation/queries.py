@@ -1,11 +1,10 @@
 """The statements that read reports and the log."""
 
-from typing import Any
-
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
 from posting.accounts.models import Act, User
+from posting.accounts.schemas import Author
 from posting.comments.models import Comment
 from posting.db.transactions import fetch_one, fetch_value
 from posting.db.types import Rfc3339Text, UtcDateTime
@@ -13,22 +12,13 @@ from posting.moderation import schemas
 from posting.moderation.models import COMMENT, POST, USER, Report
 from posting.posts.models import Post
 from posting.web.problems import NoSuch
-from posting.web.rows import Item, columns, to_item
+from posting.web.rows import Item, columns, nested_columns, to_item
 
 TARGET = tuple(schemas.Target._declared_fields)
 
 
 class NoSuchReport(NoSuch, thing="report"):
     pass
-
-
-def _author(user: Any, name: str) -> list[sa.ColumnElement[Any]]:
-    """Return the columns of an author, for `to_items`."""
-    return [
-        user.id.label(name),
-        user.username.label(f"{name}.username"),
-        user.display_name.label(f"{name}.display_name"),
-    ]
 
 
 _reporter, _author_of, _closer, _member = (aliased(User) for _ in range(4))
@@ -39,12 +29,12 @@ _changed_at = sa.func.coalesce(
 REPORTS = (
     sa.select(
         *columns(schemas.Report, Report, without=["reporter", "closed_by"]),
-        *_author(_reporter, "reporter"),
-        *_author(_closer, "closed_by"),
+        *nested_columns("reporter", Author, _reporter),
+        *nested_columns("closed_by", Author, _closer),
         Report.target_kind.label("target_kind"),
         Report.target_id.label("target_id"),
         Report.post_id,
-        *_author(_author_of, "author"),
+        *nested_columns("author", Author, _author_of),
         Report.excerpt,
         _changed_at.is_not(None).label("exists"),
         sa.func.coalesce(_changed_at != Report.target_updated_at, sa.false()).label("edited"),
@@ -74,10 +64,10 @@ ACTS = (
         sa.type_coerce(Act.created_at, Rfc3339Text()).label("created_at"),
         Act.action,
         Act.moderator.label("by"),
-        *_author(_moderator, "moderator"),
+        *nested_columns("moderator", Author, _moderator),
         Act.target_id.label("target"),
         Act.target_kind.label("target.kind"),
-        *_author(_user, "user"),
+        *nested_columns("user", Author, _user),
         Act.reason,
     )
     .select_from(Act)

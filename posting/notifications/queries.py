@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from posting.accounts.models import User
+from posting.accounts.schemas import Author
 from posting.comments.models import Comment
 from posting.comments.queries import EXCERPT_LENGTH
 from posting.db.base import Identifier
@@ -15,7 +16,7 @@ from posting.notifications import schemas
 from posting.notifications.kinds import COMMENT, MENTION, REPLY
 from posting.notifications.models import ALL, MUTED, Notification, Subscription
 from posting.posts.models import Post
-from posting.web.rows import Item, columns
+from posting.web.rows import Item, columns, nested_columns
 
 _POST = sa.bindparam("post", type_=Identifier)
 _ACTOR = sa.bindparam("actor_id", type_=Identifier)
@@ -26,9 +27,7 @@ _may_see = sa.or_(~_actor.is_pending, sa.bindparam("is_moderator", type_=sa.Bool
 NOTIFICATIONS = (
     sa.select(
         *columns(schemas.Notification, Notification, without=["actor", "post", "comment"]),
-        _actor.id.label("actor"),
-        _actor.username.label("actor.username"),
-        _actor.display_name.label("actor.display_name"),
+        *nested_columns("actor", Author, _actor),
         Post.id.label("post"),
         Post.title.label("post.title"),
         Comment.id.label("comment"),

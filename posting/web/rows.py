@@ -25,11 +25,8 @@ def select(
     """Return a SELECT of the fields of a schema, with the rows of other models that it nests."""
     statement = sa.select(*columns(schema, model, without=without))
     for name, related in _nested(schema).items():
-        attribute, target = getattr(model, name), _target(model, name)
-        _, *rest = columns(related, target)
-        labels = (column.label(f"{name}.{column.name}") for column in rest)
-        statement = statement.add_columns(*labels)
-        statement = statement.outerjoin(attribute)
+        _, *rest = nested_columns(name, related, _target(model, name))
+        statement = statement.add_columns(*rest).outerjoin(getattr(model, name))
     return statement
 
 
@@ -51,6 +48,14 @@ def columns(
             attribute = sa.type_coerce(attribute, Rfc3339Text())
         found.append(attribute.label(name))
     return found
+
+
+def nested_columns(
+    name: str, schema: type[Output], model: type[Base]
+) -> list[sa.ColumnElement[Any]]:
+    """Return the columns of a row that becomes the field `name` of another row."""
+    id, *rest = columns(schema, model)
+    return [id.label(name), *(column.label(f"{name}.{column.name}") for column in rest)]
 
 
 def insert(schema: type[Output], model: type[Base]) -> sa.sql.dml.ReturningInsert[Any]:
