@@ -59,7 +59,8 @@ class Writer:
     def begin(self, *, alone: bool = False) -> "Member":
         """Wait for the turn of this thread, and begin its transaction, in a group if there is one.
 
-        Raise OperationalError after 5 seconds.
+        Raise OperationalError after 5 seconds, and if another process holds the write lock for 5
+        more. The wait of a member that is done has no limit, because the others have theirs.
         """
         self._wait(alone=alone)
         try:

@@ -12,7 +12,7 @@ from posting.accounts.events import Removal
 from posting.accounts.permissions import NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
-from posting.db.transactions import commit
+from posting.db.transactions import begin, commit
 from posting.posts import queries, schemas, store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
@@ -148,6 +148,8 @@ def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
 )
 def delete_post(id: str, query: dict[str, str], if_match: str | None) -> Reply:
     """Delete your own post, or any post as a moderator."""
+    # A deletion that takes long is in no group, so that no other request waits for its commit.
+    begin(alone=queries.get_post(id)["comment_count"] > store.COMMENTS_PER_STEP)
     post = get_post_for_update(id)
     if not may_delete(post.author_id):
         raise PostDeletionForbidden
