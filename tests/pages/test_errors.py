@@ -17,6 +17,15 @@ class TestErrors:
         assert "Not Found" in page.text
         assert "/" in links(page)
 
+    def test_a_search_that_is_too_long_says_what_to_do(self, read):
+        text = read(f"/search?q={'a' * 201}", 422).text
+        assert "This search is too long Search for fewer words." in text
+
+    @pytest.mark.parametrize("path", ["/?sort=best", "/?cursor=x", "/search?show=x"])
+    def test_another_query_that_is_not_valid_is_a_link_that_is_not_valid(self, read, path):
+        text = read(path, 422).text
+        assert "This link is not valid A part of its address is wrong, or has expired." in text
+
     def test_it_names_the_request(self, anonymous):
         headers = {"X-Request-ID": "abc", "Accept": "text/html"}
         assert "Request abc" in anonymous.get("/nowhere", headers=headers).text

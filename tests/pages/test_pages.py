@@ -11,7 +11,7 @@ HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
 @pytest.mark.parametrize("path", ["/", "/p/{id}", "/@alice"])
 def test_names_in_the_query_that_trackers_add_are_ignored(read, post, path):
     read(path.format(**post) + "?fbclid=x&utm_source=y&utm_source=z")
-    assert "Not a cursor of this list" in read(path.format(**post) + "?cursor=x", 422).text
+    assert "This link is not valid" in read(path.format(**post) + "?cursor=x", 422).text
 
 
 @pytest.mark.parametrize("path", ["/write", "/signin", "/signup", "/reset", "/settings"])
