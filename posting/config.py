@@ -343,8 +343,11 @@ def load(app: Flask, overrides: Mapping[str, Any]) -> None:
     """Read all settings into `app.config`.
 
     Raise StartError for an invalid value, for an override that is neither a setting nor a
-    configuration key of Flask, and for a `POSTING_` variable that is not a setting.
+    configuration key of Flask, and for a `POSTING_` variable that is not a setting. With Flask's
+    own command, which has read `.env` already, raise it for a mistake in that file too.
     """
+    if click.get_current_context(silent=True):
+        check_env_files()
     names = {setting.name for setting in SETTINGS}
     for name in overrides:
         if name in REMOVED or (name not in names and name not in app.default_config):

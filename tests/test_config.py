@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from urllib.parse import quote
 
+import click
 import pytest
 from sqlalchemy import make_url
 
@@ -341,6 +342,17 @@ def test_a_line_of_the_file_that_sets_nothing_is_a_start_error(env_file, text, l
     assert str(error.value).startswith(f"{env_file}, line {line} is not NAME=value, such as ")
     assert "\n" not in str(error.value)
     assert "Looms" not in str(error.value)  # it might be a password
+
+
+def test_the_command_of_flask_refuses_such_a_file_too(env_file):
+    """It has read the file before, and has skipped the line."""
+    env_file.write_text("POSTING_SIGNUP: closed")
+    create_app(MEMORY)
+    with (
+        click.Context(click.Command("run")),
+        pytest.raises(config.StartError, match="line 1 is not NAME=value"),
+    ):
+        create_app(MEMORY)
 
 
 def test_a_file_that_is_not_utf_8_is_a_start_error(env_file):
