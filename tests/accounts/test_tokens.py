@@ -171,7 +171,7 @@ def test_pages_feeds_and_the_service_itself_ignore_tokens(anonymous, post):
     for path in (
         *("/", "/search", f"/p/{post['id']}", "/@alice", "/signin", "/robots.txt"),
         *("/feed.atom", f"/p/{post['id']}/feed.json"),
-        *("/healthz", "/readyz", "/openapi.json", "/docs"),
+        *("/healthz", "/readyz", "/openapi.json", "/docs", "/site"),
     ):
         for _ in range(2):
             assert anonymous.get(path, headers=bad).status_code == 200, path
