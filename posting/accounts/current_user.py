@@ -215,7 +215,7 @@ def _refuse_to_load(_request: Request) -> None:
 
 def get_own_account() -> Row:
     """Return the current user's account. Raise 401 if it is gone."""
-    user = queries.get_account(current_user.id)
+    user = queries.find_account_by_id(current_user.id)
     if user is None:
         raise _not_signed_in()
     return user

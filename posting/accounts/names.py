@@ -101,7 +101,7 @@ class NameIndex:
 INDEX = NameIndex()
 
 
-def find_users(words: str, *, limit: int, cursor: str | None) -> Page:
+def list_users_by_name(words: str, *, limit: int, cursor: str | None) -> Page:
     """Return a page of the users of whom a name begins with these words, in the order of the names.
 
     A user of whom several names begin like that is found by the first of them. A page reads at most

@@ -79,7 +79,7 @@ def find_account(username: str) -> Row | None:
     return fetch_one(_ACCOUNT_BY_NAME, username=username.lower())
 
 
-def get_account(id: str) -> Row | None:
+def find_account_by_id(id: str) -> Row | None:
     """Return the account with this id, if there is one."""
     return fetch_one(_ACCOUNT, id=id)
 

@@ -61,7 +61,7 @@ def verify_link(code: str, hits: Hits) -> Row | None:
     id, secret = split_code(code)
     count_guess(id, hits)
     link = fetch_one(_LINK, id=id, time=now())
-    return queries.get_account(id) if link and is_secret(secret, link.secret_hash) else None
+    return queries.find_account_by_id(id) if link and is_secret(secret, link.secret_hash) else None
 
 
 def verify_recovery_code(username: str, code: str, hits: Hits) -> Row | None:
@@ -75,7 +75,7 @@ def verify_recovery_code(username: str, code: str, hits: Hits) -> Row | None:
     known = fetch_value(_CODES, id=id or "") or _NO_CODES
     code_hash = _hash_code(code)
     matches = [hmac.compare_digest(code_hash, each) for each in known.split()]
-    return queries.get_account(id) if any(matches) else None
+    return queries.find_account_by_id(id) if any(matches) else None
 
 
 def use_link(user_id: str, code: str) -> bool:

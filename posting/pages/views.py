@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
 
 from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, user_id
-from posting.accounts.names import find_users
+from posting.accounts.names import list_users_by_name
 from posting.accounts.queries import NoSuchUser, find_user
 from posting.comments.queries import COMMENTS_BY_AUTHOR, COMMENTS_ON_POST, COMMENTS_WITH_POSTS
 from posting.comments.search import INDEX as COMMENT_INDEX
@@ -124,7 +124,7 @@ def show_search_results(query: dict[str, Any]) -> Reply:
     """Show the form to search, and the posts, comments or members that are found."""
     q, show, cursor = query["q"].strip(), query["show"], query.get("cursor")
     if show == "members":
-        found = find_users(q, limit=MEMBERS_PER_PAGE, cursor=cursor)
+        found = list_users_by_name(q, limit=MEMBERS_PER_PAGE, cursor=cursor)
         return page("search.html", page=found, q=q, show=show, terms=split_words(q))
     is_short = has_short_prefix(q)
     words = "" if is_short else q

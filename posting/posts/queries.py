@@ -69,7 +69,7 @@ def list_pinned_posts() -> list[Item]:
     return to_items(fetch_all(_PINNED))
 
 
-def find_pinned(after: Position | None, limit: int) -> list[Position]:
+def list_pinned_positions(after: Position | None, limit: int) -> list[Position]:
     """Return the positions of pinned posts, newest first, after one of them.
 
     For `paginate`: SQLite would go through all posts in its order to find the five.

@@ -76,7 +76,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
             newest_first=True,
             parameters={"author": author},
             max_length=longest,
-            find=queries.find_pinned if "pinned" in query else None,
+            find=queries.list_pinned_positions if "pinned" in query else None,
         )
     if not page.items and author and not user_exists(author):
         raise NoSuchUser

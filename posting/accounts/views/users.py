@@ -15,7 +15,7 @@ from posting.accounts.current_user import (
 from posting.accounts.deletion import clear_account, delete_account
 from posting.accounts.fields import is_own_name
 from posting.accounts.models import ACTIVE
-from posting.accounts.names import find_users
+from posting.accounts.names import list_users_by_name
 from posting.accounts.passwords import (
     ACCOUNT_LIMIT,
     WRONG_PASSWORD,
@@ -63,7 +63,7 @@ def get_me() -> Reply:
 def list_users(query: dict[str, Any]) -> Reply:
     """Find users by name: the one with this username, or those of whom a name begins like this."""
     if "q" in query:
-        page = find_users(query["q"], limit=query["limit"], cursor=query.get("cursor"))
+        page = list_users_by_name(query["q"], limit=query["limit"], cursor=query.get("cursor"))
         return page.items, page.headers
     user = queries.find_user(query["username"])
     return [user] if user else []

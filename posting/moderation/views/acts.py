@@ -11,7 +11,12 @@ from posting.accounts import store as account_store
 from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
 from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
 from posting.accounts.models import MODERATOR, PENDING, SUSPENDED, Act
-from posting.accounts.queries import NoSuchUser, get_account, lock_account, lock_account_to_clear
+from posting.accounts.queries import (
+    NoSuchUser,
+    find_account_by_id,
+    lock_account,
+    lock_account_to_clear,
+)
 from posting.comments.models import Comment
 from posting.db.epoch import Epoch
 from posting.db.transactions import Row, begin, commit, execute, fetch_value
@@ -162,7 +167,7 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     """
     reason = body.get("reason")
     begin(alone=True)
-    _require_member(get_account(id))
+    _require_member(find_account_by_id(id))
     _require_member(lock_account_to_clear(id))
     is_under_way = _is_under_way(id)
     removed = delete_a_step(id)
@@ -223,7 +228,7 @@ def _lock_member(id: str) -> Row:
 
     A moderator is refused before any lock, so that two moderators cannot wait for each other.
     """
-    _require_member(get_account(id))
+    _require_member(find_account_by_id(id))
     return _require_member(lock_account(id))
 
 

@@ -15,7 +15,7 @@ from posting.accounts.current_user import (
     user_id,
 )
 from posting.accounts.models import PENDING
-from posting.accounts.queries import NoSuchUser, get_account
+from posting.accounts.queries import NoSuchUser, find_account_by_id
 from posting.comments.queries import EXCERPT_LENGTH, NoSuchComment, get_comment_for_update
 from posting.db.transactions import commit
 from posting.markdown import excerpt, shorten
@@ -100,7 +100,7 @@ def report_comment(id: str, body: dict[str, str], once: Once) -> Reply:
 def report_user(id: str, body: dict[str, str], once: Once) -> Reply:
     """Report a member to the moderators, such as for a name or a bio."""
     lock_current_user(exclusively=True)
-    user = get_account(id)
+    user = find_account_by_id(id)
     if user is None or user.state == PENDING:
         raise NoSuchUser
     texts = (user.username, user.display_name, " ".join((user.bio or "").split()))
