@@ -246,7 +246,7 @@ class TestCommandsWithoutEffect:
 
 
 class TestPending:
-    """A pending account is seen by nobody, and its name is taken."""
+    """A pending account is not shown, and its name is taken."""
 
     @pytest.fixture
     def pending(self, app, alice):

@@ -16,49 +16,63 @@ from tests.conftest import PASSWORD, POSTGRES
 from tests.live.load import wait_until
 
 on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="On Postgres, requests commit alone")
+ERRORS = {
+    "SQLITE_FULL": "database or disk is full",
+    "SQLITE_READONLY": "attempt to write a readonly database",
+}
+FAILURES = [("SQLITE_FULL", [507, 507]), ("SQLITE_READONLY", [503, 503])]
+POST = {"title": "On looms", "content": "They weave."}
 
 
 @pytest.fixture
-def send(app):
-    """Return a function that sends a request in a thread, and returns when this waits its turn."""
+def first(app):
+    """A transaction that has begun: the first member of the group."""
+    return app.extensions[WRITER].begin()
+
+
+@pytest.fixture
+def queue(app, first):
+    """Return a function that calls another in a thread, and returns when this waits its turn."""
     writer = app.extensions[WRITER]
 
-    def send(client, method, path, **options):
+    def queue(function, *arguments, **options):
         waiting = len(writer._queue)
-        future = pool.submit(client.open, path, method=method, **options)
+        future = pool.submit(function, *arguments, **options)
         wait_until(lambda: len(writer._queue) == waiting + 1)
         return future
 
     with ThreadPoolExecutor(4) as pool:
-        yield send
+        yield queue
 
 
 @pytest.fixture
-def commit(app):
-    """Return a function that commits the group of the requests that wait, or fails to.
-
-    The first member of the group began before them.
-    """
+def commit(app, first):
+    """Return a function that commits the group, or fails with an error of SQLite by its name."""
     with app.app_context():
         engine = db.engine
-    first = app.extensions[WRITER].begin()
+    listeners = []
 
-    def fail(_connection):
-        error = sqlite.OperationalError("database or disk is full")
-        error.sqlite_errorname = "SQLITE_FULL"
-        raise sa.exc.OperationalError("COMMIT", None, error)
+    def commit(error_name):
+        def fail(_connection):
+            error = sqlite.OperationalError(ERRORS[error_name])
+            error.sqlite_errorname = error_name
+            raise sa.exc.OperationalError("COMMIT", None, error)
 
-    def commit(*, fails):
-        if not fails:
+        if error_name is None:
             first.commit()
             return
+        listeners.append(fail)
         sa.event.listen(engine, "commit", fail)
         with pytest.raises(sa.exc.OperationalError):
             first.commit()
 
     yield commit
-    if sa.event.contains(engine, "commit", fail):
-        sa.event.remove(engine, "commit", fail)
+    for listener in listeners:
+        sa.event.remove(engine, "commit", listener)
+
+
+def titles(client, path="/posts"):
+    return [post["title"] for post in client.get(path).json]
 
 
 def statuses(futures):
@@ -66,13 +80,13 @@ def statuses(futures):
 
 
 @on_sqlite
-@pytest.mark.parametrize(("fails", "expected"), [(False, [201, 409]), (True, [507, 507])])
+@pytest.mark.parametrize(("error", "expected"), [(None, [201, 409]), *FAILURES])
 def test_a_conflict_with_a_row_of_the_group_waits_for_the_commit(
-    app, send, commit, fails, expected
+    app, queue, commit, error, expected
 ):
     body = {"username": "ada", "password": PASSWORD}
-    sent = [send(app.test_client(), "POST", "/signup", json=body) for _ in range(2)]
-    commit(fails=fails)
+    sent = [queue(app.test_client().post, "/signup", json=body) for _ in range(2)]
+    commit(error)
     assert statuses(sent) == expected
 
 
@@ -83,14 +97,14 @@ def written(alice, post):
 
 
 @on_sqlite
-@pytest.mark.parametrize(("fails", "expected"), [(False, [204, 404]), (True, [507, 507])])
-def test_a_deletion_by_the_group_waits_for_the_commit(written, send, commit, fails, expected):
+@pytest.mark.parametrize(("error", "expected"), [(None, [204, 404]), *FAILURES])
+def test_a_deletion_by_the_group_waits_for_the_commit(written, queue, commit, error, expected):
     alice, path = written
     sent = [
-        send(alice, "DELETE", path),
-        send(alice.copy(), "POST", f"{path}/comments", json={"content": "a"}),
+        queue(alice.delete, path),
+        queue(alice.copy().post, f"{path}/comments", json={"content": "a"}),
     ]
-    commit(fails=fails)
+    commit(error)
     assert statuses(sent) == expected
 
 
@@ -103,11 +117,40 @@ def absent(app, alice):
 
 
 @on_sqlite
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_read_succeeds_even_if_its_time_cannot_be_stored(absent, send, commit, fails):
-    sent = send(absent, "GET", "/users/me")
-    commit(fails=fails)
+@pytest.mark.parametrize("error", [None, *ERRORS])
+def test_a_read_succeeds_even_if_its_time_cannot_be_stored(absent, queue, commit, error):
+    sent = queue(absent.get, "/users/me")
+    commit(error)
     assert statuses([sent]) == [200]
+
+
+@on_sqlite
+def test_a_request_that_waits_too_long_for_its_turn_gets_503(first, queue, alice, monkeypatch):
+    stored = queue(alice.copy().post, "/posts", json=POST)
+    monkeypatch.setattr(group_commit, "WRITE_LOCK_SECONDS", 0.05)
+    late = alice.post("/posts", json=POST | {"title": "Too late"})
+    first.commit()
+    assert assert_problem(late, 503)["code"] == "database_busy"
+    assert late.headers["Retry-After"] == "1"
+    assert stored.result().status_code == 201
+    assert titles(alice) == ["On looms"]
+
+
+@on_sqlite
+def test_a_cached_list_changes_with_the_commit_of_the_group(
+    app, first, queue, alice, anonymous
+):
+    """One list is cached before the post is written, and the other before it is committed."""
+    before = titles(anonymous, "/posts")
+    sent = queue(alice.post, "/posts", json=POST)
+    last = queue(app.extensions[WRITER].begin)
+    committed = queue.pool.submit(first.commit)
+    last = last.result()  # the post is written
+    meanwhile = titles(anonymous, "/posts"), titles(anonymous, "/posts?limit=1")
+    is_waiting = not sent.done()
+    last.commit()
+    assert statuses([sent]) == [201]
+    assert titles(anonymous, "/posts") == titles(anonymous, "/posts?limit=1") == ["On looms"]
 
 
 def test_requests_with_two_transactions_count_exactly_in_groups(make_app, alice):

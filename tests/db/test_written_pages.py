@@ -64,7 +64,7 @@ def test_a_write_adds_few_pages(ada, count_pages, write, status, limit):
 
 
 def test_a_notification_adds_few_pages(ada, count_pages):
-    """Beside those of a comment that notifies nobody."""
+    """Compare with a comment whose post the author has muted, so that it adds no notification."""
     bob = sign_in(ada.application, "bob")
     comments = f"{ada.post_path}/comments"
     for number in range(30):  # so that the table and its indexes have pages

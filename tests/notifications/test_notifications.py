@@ -30,7 +30,7 @@ class TestList:
         assert error_locations(alice.get(f"{url}&unread=true")) == {"cursor"}
 
     @pytest.mark.parametrize("value", ["false", "", "1"])
-    def test_another_choice_is_422(self, alice, value):
+    def test_another_choice_gets_422(self, alice, value):
         assert error_locations(alice.get(f"/notifications?unread={value}")) == {"unread"}
 
     def test_an_excerpt_is_short(self, alice, bob, post):
@@ -86,7 +86,7 @@ class TestReading:
         assert read(alice, notification).json == {"count": 0}
         assert unread(eve) == 1
 
-    def test_an_unknown_one_is_422(self, alice, bob, post):
+    def test_an_unknown_notification_gets_422(self, alice, bob, post):
         comment = bob.add_comment(post, "And cloth?")
         [notification] = told(alice)
         bob.delete(f"/comments/{comment['id']}")
@@ -94,13 +94,13 @@ class TestReading:
             [error] = assert_problem(read(alice, sent), 422)["errors"]
             assert (error["pointer"], error["code"]) == ("/up_to", "no_such_notification")
 
-    def test_one_of_another_member_is_422(self, alice, bob, post):
+    def test_a_notification_of_another_member_gets_422(self, alice, bob, post):
         bob.add_comment(post, "And cloth?")
         [notification] = told(alice)
         assert error_locations(read(bob, notification)) == {"/up_to"}
 
     @pytest.mark.parametrize("body", [{}, {"up_to": None}, {"up_to": "x"}, {"up_to": 1}])
-    def test_a_malformed_one_is_422(self, alice, body):
+    def test_a_malformed_body_gets_422(self, alice, body):
         assert error_locations(alice.post("/notifications/read", json=body)) == {"/up_to"}
 
 

@@ -47,11 +47,11 @@ class TestSubscriptions:
         assert told(bob) == []
 
     @pytest.mark.parametrize("body", [{}, {"level": "default"}, {"level": None}, {"level": 1}])
-    def test_another_choice_is_422(self, bob, post, body):
+    def test_another_choice_gets_422(self, bob, post, body):
         response = bob.put(f"/posts/{post['id']}/subscription", json=body)
         assert error_locations(response) == {"/level"}
 
-    def test_an_unknown_post_is_404(self, bob):
+    def test_an_unknown_post_gets_404(self, bob):
         path = f"/posts/{new_id()}/subscription"
         body = {"level": "all"}
         for response in (bob.get(path), bob.put(path, json=body), bob.delete(path)):

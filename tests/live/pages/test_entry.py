@@ -173,7 +173,7 @@ class TestJourneys:
         expect_post(visitor, "On looms")
 
     def test_a_closed_team(self, start_site, open_pages):
-        """Accounts are made on the command line, and nobody signs up."""
+        """Accounts are made on the command line, and visitors cannot sign up."""
         site = start_site(POSTING_READING="members", POSTING_SIGNUP="closed")
         grace, other = open_pages(site, 2)
         link = link_in(site.flask("users", "create", "grace"))

@@ -1,4 +1,4 @@
-"""Reports that nobody looks at."""
+"""Open reports that have waited too long for a decision."""
 
 from datetime import timedelta
 
