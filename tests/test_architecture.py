@@ -173,26 +173,45 @@ def has_text(module, pattern):
     return not is_migration and any(pattern.search(str(text)) for text in texts)
 
 
+STORES = {"posting.accounts.store", "posting.comments.store", "posting.posts.store"}
+# These update what the index does not contain: the author, comments and images of a post.
+UPDATING = {"posting.comments.threads", "posting.images.queries", "posting.ops.search"}
+SEARCHED = {"title", "content"}  # columns of posts and comments
+
+
 def test_one_module_of_a_feature_writes_what_is_searched():
     """Elsewhere, a row could miss in the search index. An import indexes all rows at its end."""
     writes = (
-        r"(\w+\.)*(insert\((\w+\.)*(Post|Comment|User)(\.__table__)?"
+        r"(\w+\.)*(\w*(insert|upsert)\((\w+\.)*(Post|Comment|User)(\.__table__)?"
         r"|(delete|edit)\((\w+\.)*(Post|Comment)(\.__table__)?"  # names go with their user
         r"|INDEX\.(add|replace|remove)\(.*)\)"
     )
-    stores = {"posting.accounts.store", "posting.comments.store", "posting.posts.store"}
-    assert modules_that_call(writes) == stores
+    assert modules_that_call(writes) == STORES
     tables = r"(\w+\.)*(Post|Comment|User)\.__table__\.(insert|update|delete)\(.*\)"
     assert modules_that_call(tables) == set()
     assert {module for module in MODULES if has_text(module, WRITING)} == set()
-    # These update what the index does not contain: the author, comments and images of a post.
-    updates = r"(\w+\.)*update\((\w+\.)*Post(\.__table__)?\)"
-    assert modules_that_call(updates) == {
-        "posting.posts.store",
-        "posting.comments.threads",
-        "posting.images.queries",
-        "posting.ops.search",
-    }
+    updates = r"(\w+\.)*update\((\w+\.)*(Post|Comment)(\.__table__)?\)"
+    assert (
+        modules_that_call(updates) == {"posting.comments.store", "posting.posts.store"} | UPDATING
+    )
+
+
+@pytest.mark.parametrize("module", sorted(UPDATING))
+def test_other_updates_leave_the_text_that_is_searched(module):
+    assert SEARCHED.intersection(named_values(module)) == set()
+
+
+def named_values(module):
+    """Yield the names in a module to which values are given: keywords of calls, and keys of dicts.
+
+    A key can be a text or a column, such as `Post.title`.
+    """
+    for node in ast.walk(parse(module)):
+        if isinstance(node, ast.keyword):
+            yield node.arg
+        elif isinstance(node, ast.Dict):
+            for key in node.keys:
+                yield key.attr if isinstance(key, ast.Attribute) else getattr(key, "value", None)
 
 
 def test_rows_are_read_and_written_by_statements():
@@ -218,6 +237,53 @@ def test_transactions_begin_by_our_own_functions():
 def test_only_one_module_imports_flask_login():
     importing = {module for module in MODULES if "flask_login" in imports(module)[1]}
     assert importing == {"posting.accounts.current_user"}
+
+
+# The names that modules set and read in `flask.g`.
+SET_IN_G = {
+    "posting.accounts.current_user": {"user_id"},
+    "posting.accounts.passwords": {"user_id"},
+    "posting.web.access_log": {"started", "user_id"},
+    "posting.web.headers": {"request_id"},
+}
+READ_IN_G = {
+    "posting.logs": {"request_id"},
+    "posting.moderation.views.records": {"user_id"},
+    "posting.web.access_log": {"request_id", "started", "user_id"},
+    "posting.web.audit": {"user_id"},
+    "posting.web.errors": {"request_id"},
+    "posting.web.headers": {"request_id"},
+    "posting.web.idempotency": {"user_id"},
+}
+
+
+def names_in_g(module, *contexts):
+    """Return the names of `flask.g` that a module uses in contexts: in `ast.Load`, it reads them.
+
+    `g.get("name")` reads as well. All other uses, such as `vars(g)`, have the name "g".
+    """
+    parents = {
+        child: node for node in ast.walk(parse(module)) for child in ast.iter_child_nodes(node)
+    }
+    names = set()
+    for node, parent in parents.items():
+        if "g" not in {getattr(node, "id", None), getattr(node, "attr", None)}:
+            continue
+        if not isinstance(parent, ast.Attribute):
+            names.add("g")
+        elif isinstance(parent.ctx, contexts):
+            call = parents[parent]
+            is_get = parent.attr == "get" and isinstance(call, ast.Call)
+            names.add(call.args[0].value if is_get else parent.attr)
+    return names
+
+
+def test_few_modules_set_and_read_what_is_in_g():
+    """What a function needs is in its arguments."""
+    changed = {module: names_in_g(module, ast.Store, ast.Del) for module in MODULES}
+    assert {module: names for module, names in changed.items() if names} == SET_IN_G
+    read = {module: names_in_g(module, ast.Load) for module in MODULES}
+    assert {module: names for module, names in read.items() if names} == READ_IN_G
 
 
 # Commands, Alembic and Pillow, which a worker must not load.

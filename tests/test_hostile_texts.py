@@ -6,6 +6,7 @@ import os
 import time
 from urllib.parse import urlencode
 
+import comrak
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from posting.pages import highlight, markdown
 from posting.search.words import parse_query, split_words
 from tests.conftest import MANY
 from tests.helpers.hostile_texts import ATOMS, SHAPES, STANDING
+from tests.helpers.rendering import without_failures
 from tests.helpers.timing import seconds_of, slowness
 
 SECONDS = 0.1  # of CPU time
@@ -45,6 +47,7 @@ def within(seconds, call, *arguments, **options):
     raise AssertionError(f"CPU seconds, and how slow the machine was: {spent}")
 
 
+@without_failures()
 def read_everywhere(text):
     """Do with a text what requests do with it, and hold all of it to its budget."""
     within(SECONDS, split_words, text)
@@ -54,6 +57,17 @@ def read_everywhere(text):
     assert html.count("<") <= MAX_TAGS
     for terms in (TERMS, TERMS_OF_TITLE):
         within(SECONDS_TO_HIGHLIGHT, highlight.excerpt, text, terms)
+
+
+def test_a_text_that_cannot_be_rendered_is_a_failure(monkeypatch):
+    """The service shows it as it is, and logs an error."""
+
+    def fail(*_, **__):
+        raise ValueError
+
+    monkeypatch.setattr(comrak, "render_markdown", fail)
+    with pytest.raises(AssertionError, match="cannot be rendered"):
+        read_everywhere("a")
 
 
 @pytest.mark.parametrize("text", SENT, ids=lambda text: ascii(text[:12]))

@@ -34,6 +34,7 @@ from tests.helpers.archives import example_archive, write_archive
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
 SEARCH_TABLES = ("post_search", "comment_search", "user_search")  # which are no models
+# A deferred constraint would be checked by the COMMIT of a whole group.
 FOREIGN_OPTIONS = ("ondelete", "deferrable", "initially")
 UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
@@ -60,7 +61,10 @@ def schema(engine):
             },
             "key": inspector.get_pk_constraint(table)["name"],
             "foreign": {
-                (key["name"], *key["constrained_columns"], *map(key["options"].get, FOREIGN_OPTIONS))
+                (
+                    *(key["name"], *key["constrained_columns"]),
+                    *(key["options"].get(name) for name in FOREIGN_OPTIONS),
+                )
                 for key in inspector.get_foreign_keys(table)
             },
             "unique": {key["name"] for key in inspector.get_unique_constraints(table)},

@@ -8,11 +8,13 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import Session
+from posting.db import group_commit
 from posting.db.base import db
 from posting.db.transactions import WRITER, begin, is_in_transaction, transaction
 from posting.db.types import now
 from posting.web.limits import RateWindow
 from tests.conftest import PASSWORD, POSTGRES
+from tests.helpers.assertions import assert_problem
 from tests.live.load import wait_until
 
 on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="On Postgres, requests commit alone")
@@ -27,11 +29,20 @@ POST = {"title": "On looms", "content": "They weave."}
 @pytest.fixture
 def first(app):
     """A transaction that has begun: the first member of the group."""
-    return app.extensions[WRITER].begin()
+    member = app.extensions[WRITER].begin()
+    yield member
+    if not member._group.has_ended.is_set():  # the test has failed
+        member.rollback()
 
 
 @pytest.fixture
-def queue(app, first):
+def pool():
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+@pytest.fixture
+def queue(app, pool, first):
     """Return a function that calls another in a thread, and returns when this waits its turn."""
     writer = app.extensions[WRITER]
 
@@ -41,8 +52,7 @@ def queue(app, first):
         wait_until(lambda: len(writer._queue) == waiting + 1)
         return future
 
-    with ThreadPoolExecutor(4) as pool:
-        yield queue
+    return queue
 
 
 @pytest.fixture
@@ -125,7 +135,7 @@ def test_a_read_succeeds_even_if_its_time_cannot_be_stored(absent, queue, commit
 
 
 @on_sqlite
-def test_a_request_that_waits_too_long_for_its_turn_gets_503(first, queue, alice, monkeypatch):
+def test_a_request_that_waits_too_long_for_its_turn_gets_503(alice, queue, first, monkeypatch):
     stored = queue(alice.copy().post, "/posts", json=POST)
     monkeypatch.setattr(group_commit, "WRITE_LOCK_SECONDS", 0.05)
     late = alice.post("/posts", json=POST | {"title": "Too late"})
@@ -137,20 +147,20 @@ def test_a_request_that_waits_too_long_for_its_turn_gets_503(first, queue, alice
 
 
 @on_sqlite
-def test_a_cached_list_changes_with_the_commit_of_the_group(
-    app, first, queue, alice, anonymous
-):
-    """One list is cached before the post is written, and the other before it is committed."""
-    before = titles(anonymous, "/posts")
-    sent = queue(alice.post, "/posts", json=POST)
-    last = queue(app.extensions[WRITER].begin)
-    committed = queue.pool.submit(first.commit)
-    last = last.result()  # the post is written
-    meanwhile = titles(anonymous, "/posts"), titles(anonymous, "/posts?limit=1")
-    is_waiting = not sent.done()
+def test_a_cached_list_changes_with_the_commit_of_the_group(alice, anonymous, pool, queue, first):
+    """A list is cached before the post is written, and another before the post is committed."""
+    before = titles(anonymous)
+    created = queue(alice.post, "/posts", json=POST)
+    joined = queue(alice.application.extensions[WRITER].begin)
+    pool.submit(first.commit)
+    last = joined.result()  # so the post is written
+    meanwhile = titles(anonymous) + titles(anonymous, "/posts?limit=1")
+    is_waiting = not created.done()
     last.commit()
-    assert statuses([sent]) == [201]
-    assert titles(anonymous, "/posts") == titles(anonymous, "/posts?limit=1") == ["On looms"]
+    assert is_waiting
+    assert before == meanwhile == []
+    assert statuses([created]) == [201]
+    assert titles(anonymous) == titles(anonymous, "/posts?limit=1") == ["On looms"]
 
 
 def test_requests_with_two_transactions_count_exactly_in_groups(make_app, alice):

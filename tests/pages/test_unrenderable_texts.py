@@ -9,6 +9,8 @@ import pytest
 from posting.markdown import excerpt
 from posting.pages import markdown
 from posting.web.urls import url_template
+from tests.helpers.moderation import open_reports, report
+from tests.helpers.notifications import told
 from tests.helpers.panics import Panic
 
 TEXT = "*Some* <b>text</b> & more"
@@ -91,3 +93,15 @@ def test_a_preview_shows_them_as_they_are(client, broken, caplog):
     assert response.json == {"html": f'<p class="as-it-is">{html.escape(TEXT)}</p>'}
     assert f"A text of {len(TEXT)} characters cannot be rendered" in caplog.text
     assert "*Some*" not in caplog.text
+
+
+@pytest.mark.parametrize("broken", ["comrak fails", "comrak panics"], indirect=["broken"])
+def test_notifications_and_reports_have_them_as_they_are(alice, bob, moderator, broken):
+    post = alice.create_post("On engines", content=TEXT)
+    comment = bob.add_comment(post, TEXT)
+    report(bob, "post", post)
+    report(alice, "comment", comment)
+    [notification] = told(alice)
+    assert notification["comment"]["excerpt"] == TEXT
+    excerpts = {each["target"]["excerpt"] for each in open_reports(moderator)}
+    assert excerpts == {TEXT, f"On engines: {TEXT}"}
