@@ -50,10 +50,14 @@ def assert_intact(file):
 
 
 class Writers:
-    """The acknowledged writes of four clients, and the longest response time in seconds."""
+    """The acknowledged writes of four clients, and the longest response time in seconds.
+
+    `refused` counts the writes that waited for more than five seconds.
+    """
 
     def __init__(self):
         self.acknowledged = []
+        self.refused = 0
         self.longest = 0.0
 
     def write_until(self, finished, client, url):
@@ -61,6 +65,10 @@ class Writers:
             started = time.monotonic()
             response = client.post(f"{url}/posts", json={"title": "x", "content": "x"}, timeout=20)
             self.longest = max(self.longest, time.monotonic() - started)
+            if response.status_code == 503:
+                assert response.json()["code"] == "database_busy"
+                self.refused += 1
+                continue
             assert response.status_code == 201, response.text
             self.acknowledged.append(response.json()["id"])
 
@@ -78,8 +86,13 @@ def database(fresh_url):
 
 
 @pytest.fixture
-def url(database, serve):
-    return serve(WEB_CONCURRENCY="2").url
+def server(database, serve):
+    return serve(WEB_CONCURRENCY="2")
+
+
+@pytest.fixture
+def url(server):
+    return server.url
 
 
 @pytest.fixture
@@ -106,9 +119,10 @@ def writing(pool, url):
 def report(figure):
     def report(action, file, seconds, writers):
         size = file.stat().st_size / 2**20
+        written, longest = len(writers.acknowledged), writers.longest * 1000
         figure(
-            f"{action} of {size:,.0f} MiB: {seconds:.1f} s; {len(writers.acknowledged):,} writes "
-            f"meanwhile, the slowest took {writers.longest * 1000:,.0f} ms"
+            f"{action} of {size:,.0f} MiB: {seconds:.1f} s; {written:,} writes meanwhile, "
+            f"{writers.refused} refused, the slowest took {longest:,.0f} ms"
         )
 
     return report
@@ -121,12 +135,15 @@ def test_a_backup_has_all_writes_acknowledged_before_it(writing, database, repor
         before.update(writers.acknowledged)
         seconds = flask("backup", copy, database=database)
     report("backup", copy, seconds, writers)
+    assert writers.refused == 0
     flask("restore", copy, database=elsewhere)
     assert before <= post_ids(elsewhere) <= post_ids(database)
     assert_intact(elsewhere)
 
 
-def test_a_restore_while_the_server_runs_loses_no_write(writing, url, database, report):
+def test_a_restore_while_the_server_runs_loses_no_write(writing, server, database, report):
+    """Writes are refused while the restore holds the write lock for more than five seconds."""
+    server.database_answers = False
     copy = database.with_name("copy.db")
     flask("backup", copy, database=database)
     with writing() as writers:
@@ -139,6 +156,6 @@ def test_a_restore_while_the_server_runs_loses_no_write(writing, url, database, 
     assert before & after == post_ids(copy)
     newest = writers.acknowledged[-1]
     assert newest in after
-    assert requests.get(f"{url}/posts/{newest}", timeout=20).status_code == 200
+    assert requests.get(f"{server.url}/posts/{newest}", timeout=20).status_code == 200
     for file in (kept, database):
         assert_intact(file)
