@@ -259,6 +259,21 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 @pytest.fixture
+def vacuum(database_url: str) -> Callable[[], None]:
+    """Return a function that tends a database of Postgres, as autovacuum does within minutes.
+
+    It removes the deleted rows of other tests, and renews the statistics that plans are made by.
+    """
+
+    def vacuum() -> None:
+        if POSTGRES:
+            with psycopg.connect(database_url, autocommit=True) as connection:
+                connection.execute("VACUUM ANALYZE")
+
+    return vacuum
+
+
+@pytest.fixture
 def short_lock_timeout(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the app's connections wait 0.1 seconds for a lock."""
 

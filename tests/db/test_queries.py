@@ -84,13 +84,10 @@ def many_rows(app, alice):
         latest = sa.select(sa.func.max(Comment.created_at)).where(Comment.post_id == Post.id)
         db.session.execute(sa.update(Post).values(last_comment_at=latest.scalar_subquery()))
         db.session.commit()
-        if POSTGRES:
-            db.session.execute(sa.text("ANALYZE"))
-            db.session.commit()
 
 
 @pytest.fixture
-def plan(statements, many_rows):
+def plan(statements, many_rows, vacuum):
     """Return the query plans of a request, as text."""
 
     def plan(client, url, method="GET"):
@@ -107,6 +104,7 @@ def plan(statements, many_rows):
                 if POSTGRES:
                     inner.execute("RESET enable_seqscan; RESET enable_sort")
 
+        vacuum()
         sa.event.listen(sa.Engine, "before_cursor_execute", explain)
         try:
             assert client.open(url, method=method).status_code in {200, 204}
@@ -275,9 +273,6 @@ def notified(app, alice, many_rows):
         ]
         db.session.execute(sa.insert(Notification), rows)
         db.session.commit()
-        if POSTGRES:
-            db.session.execute(sa.text("ANALYZE"))
-            db.session.commit()
 
 
 @pytest.mark.usefixtures("notified")
@@ -310,8 +305,6 @@ def uses(app, many_rows):
         people = db.session.scalars(sa.select(User.id))
         uses = [{"user_id": person, "invitation_id": new_id()} for person in people]
         db.session.execute(sa.insert(InvitationUse), uses)
-        if POSTGRES:
-            db.session.execute(sa.text("ANALYZE"))
         db.session.commit()
 
 

@@ -2,7 +2,6 @@
 
 import time
 
-import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -11,7 +10,6 @@ from posting.db.base import db
 from posting.db.types import new_id
 from posting.notifications import store
 from posting.notifications.models import Notification, Subscription
-from tests.conftest import POSTGRES
 from tests.helpers.timing import slowness
 
 FOLLOWERS = 10_000
@@ -20,7 +18,7 @@ TRIES = 5
 
 
 @pytest.fixture
-def followers(app, post, database_url):
+def followers(app, post, vacuum):
     """Let many members follow a post."""
     ids = [new_id() for _ in range(FOLLOWERS)]
     people = [
@@ -32,9 +30,7 @@ def followers(app, post, database_url):
         db.session.execute(sa.insert(User), people)
         db.session.execute(sa.insert(Subscription), choices)
         db.session.commit()
-    if POSTGRES:  # the deleted rows of other tests slow down the checks of foreign keys
-        with psycopg.connect(database_url, autocommit=True) as connection:
-            connection.execute("VACUUM ANALYZE")
+    vacuum()  # the deleted rows of other tests slow down the checks of foreign keys
     return ids
 
 

@@ -73,7 +73,7 @@ def some_id(rng):
 
 
 @pytest.fixture
-def corpus(app, kind):
+def corpus(app, kind, vacuum):
     """Rows of seven years in several scripts."""
     rng = random.Random(7)
     end, step = now(), timedelta(days=7 * 365) / ROWS
@@ -96,6 +96,7 @@ def corpus(app, kind):
         connection.execute(sa.insert(User), users)
         connection.execute(sa.insert(kind.model), rows)
         assert sum(kind.index.build(connection)) == ROWS
+    vacuum()
     return sorted(rows, key=lambda row: (row["created_at"], row["id"]), reverse=True)
 
 
