@@ -9,14 +9,18 @@ compared with the text, since a vector has at most 256 positions of a word.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, islice
+from time import monotonic
 from typing import Any
 
 import sqlalchemy as sa
+from flask import current_app
 
+from posting.db.access import READ_SECONDS
 from posting.db.transactions import Row, fetch_all, fetch_one, fetch_value
 from posting.db.types import Position
 from posting.search.entries import Entry
 from posting.search.words import Term
+from posting.web.database_errors import QueryTimeout
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 RARE = 20_000  # rows that the planner expects; they are found and sorted in 20 ms
@@ -132,13 +136,24 @@ class PostgresIndex:
         return rows
 
     def _find_by_month(self, queries: Mapping[int, str], values: dict[str, Any]) -> Iterator[Row]:
-        """Yield the rows that the queries of years find, newest first, a month at a time."""
+        """Yield the rows that the queries of years find, newest first, a month at a time.
+
+        Raise QueryTimeout if the months take too long together.
+        """
+        end = monotonic() + READ_SECONDS
+
+        def look_up(statement: sa.TextClause, lexemes: str) -> Sequence[Row]:
+            if monotonic() > end:
+                current_app.logger.error("The queries of a search took over two seconds together.")
+                raise QueryTimeout
+            return fetch_all(statement, **values, lexemes=lexemes)
+
         for year, query in queries.items():
             december, *months = (f"{query} & '{year}/#{month}'" for month in range(12, 0, -1))
-            rows = fetch_all(self._find, **values, lexemes=december)
+            rows = look_up(self._find, december)
             yield from rows
             # It takes long to look up words that are in many rows of a year: they are in December
             # too.
-            if rows or fetch_one(self._is_found, **values, lexemes=query):
+            if rows or look_up(self._is_found, query):
                 for month in months:
-                    yield from fetch_all(self._find, **values, lexemes=month)
+                    yield from look_up(self._find, month)

@@ -118,6 +118,7 @@ def test_queries_find_what_reading_all_rows_finds(corpus, anonymous, kind, monke
 
     On Postgres, some words are looked up in all years at once, others by year and month.
     """
+    monkeypatch.setattr(postgres, "READ_SECONDS", 60)  # for a slow machine
     rng = random.Random(8)
     queries, rare = 8 * settings().max_examples, postgres.RARE
     fields = {
@@ -257,6 +258,20 @@ def test_rows_of_before_the_index_are_found_after_the_upgrade(app, alice, kind):
         flask_migrate.upgrade()
     assert kind.count_stale() == 0
     assert kind.find(alice, "engines") == ["On engines"]
+
+
+@pytest.mark.skipif(not POSTGRES, reason="Postgres only")
+def test_many_queries_of_a_search_have_two_seconds_together(
+    anonymous, alice, kind, monkeypatch, caplog
+):
+    kind.create(alice, "On engines")
+    monkeypatch.setattr(postgres, "RARE", 0)  # a query for each month
+    assert kind.find(anonymous, "engines") == ["On engines"]
+    monkeypatch.setattr(postgres, "READ_SECONDS", 0)
+    response = anonymous.get(f"{kind.path}?q=engines&limit=99")
+    assert response.status_code == 503
+    assert response.json["code"] == "query_timeout"
+    assert "over two seconds together" in caplog.text
 
 
 @pytest.mark.skipif(bool(POSTGRES), reason="SQLite only")
