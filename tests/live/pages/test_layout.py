@@ -303,6 +303,21 @@ def test_images_have_names(sign_up, picture_files):
     expect(page.get_by_role("link", name="Image 2 of 2, without a description")).to_be_visible()
 
 
+@pytest.mark.parametrize("width", [320, 360, 1280])
+def test_bylines_with_thumbnails_have_room(people, url, sign_up, picture_files, width):
+    ada = sign_up()
+    fill_editor(ada, "Looms", "They weave.")
+    ada.get_by_label("Add images").set_input_files(picture_files)
+    publish(ada)
+    expect_post(ada, "Looms")
+    page = people.open_page(base_url=url, viewport={"width": width, "height": 700})
+    for path in ("/", "/search?q=looms"):
+        page.goto(path)
+        item = page.locator(".posts li:has(img)").first
+        assert item.locator(".author").bounding_box()["width"] > 50
+        assert item.locator(".by").evaluate("line => line.scrollWidth <= line.clientWidth")
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_moves_while_thumbnails_are_loaded(people, url, sign_up, tmp_path, width):
     """They arrive late here, and the excerpts beside them are not squeezed."""
