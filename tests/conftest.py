@@ -260,9 +260,9 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 @pytest.fixture
 def vacuum(database_url: str) -> Callable[[], None]:
-    """Return a function that tends a database of Postgres, as autovacuum does within minutes.
+    """Return a function that tends the database on Postgres, as autovacuum does within minutes.
 
-    It removes the deleted rows of other tests, and renews the statistics that plans are made by.
+    It removes the deleted rows of other tests, and renews the statistics that the planner uses.
     """
 
     def vacuum() -> None:

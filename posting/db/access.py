@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-READ_SECONDS = 2  # for each query of code that only reads
+READ_SECONDS = 2  # for each query of code that only reads, and for a search month by month
 
 _writes = ContextVar("writes", default=True)
 

@@ -102,6 +102,7 @@ class PostgresIndex:
             for term in terms
             if len(term.words) > 1
         ]
+        end = monotonic() + READ_SECONDS
         after_time, after_id = after or (LATEST, "")
         query = " & ".join(words)
         values = {"query": query, "phrases": phrases, "limit": limit}
@@ -113,7 +114,7 @@ class PostgresIndex:
                 lexemes = " | ".join(f"({of_year})" for of_year in queries.values())
                 rows = fetch_all(self._find, **values, lexemes=lexemes)
             else:
-                rows = [*islice(self._find_by_month(queries, values), limit)]
+                rows = [*islice(self._find_by_month(queries, values, end), limit)]
         return [(row.created_at, row.id) for row in rows]
 
     def clear(self, connection: sa.Connection) -> None:
@@ -135,16 +136,17 @@ class PostgresIndex:
         rows: int = explained["Plan"]["Plan Rows"]
         return rows
 
-    def _find_by_month(self, queries: Mapping[int, str], values: dict[str, Any]) -> Iterator[Row]:
+    def _find_by_month(
+        self, queries: Mapping[int, str], values: dict[str, Any], end: float
+    ) -> Iterator[Row]:
         """Yield the rows that the queries of years find, newest first, a month at a time.
 
-        Raise QueryTimeout if the months take too long together.
+        Raise QueryTimeout if there are months left at `end`.
         """
-        end = monotonic() + READ_SECONDS
 
         def look_up(statement: sa.TextClause, lexemes: str) -> Sequence[Row]:
             if monotonic() > end:
-                current_app.logger.error("The queries of a search took over two seconds together.")
+                current_app.logger.error("A search had months left after two seconds.")
                 raise QueryTimeout
             return fetch_all(statement, **values, lexemes=lexemes)
 

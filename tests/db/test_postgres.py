@@ -68,5 +68,5 @@ def test_a_change_of_a_columns_type_fails_at_most_one_request(app, anonymous):
         with app.app_context():
             with transaction() as connection:
                 connection.exec_driver_sql(alter.format(200))
-            close_connections()  # those open are prepared for the type that is gone again
+            close_connections()  # they have statements that were prepared for the other type
     assert statuses[1:] == [200] * 9

@@ -2,6 +2,7 @@
 
 import re
 import time
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import expect
@@ -303,19 +304,25 @@ def test_images_have_names(sign_up, picture_files):
     expect(page.get_by_role("link", name="Image 2 of 2, without a description")).to_be_visible()
 
 
+@pytest.mark.parametrize("has_touch", [False, True])
 @pytest.mark.parametrize("width", [320, 360, 1280])
-def test_bylines_with_thumbnails_have_room(people, url, sign_up, picture_files, width):
+def test_bylines_have_room_and_thumbnails_are_on_the_right(
+    people, sign_up, picture_files, width, has_touch
+):
     ada = sign_up()
     fill_editor(ada, "Looms", "They weave.")
     ada.get_by_label("Add images").set_input_files(picture_files)
     publish(ada)
     expect_post(ada, "Looms")
-    page = people.open_page(base_url=url, viewport={"width": width, "height": 700})
+    screen = {"width": width, "height": 700}
+    page = people.open_page(viewport=screen, has_touch=has_touch, is_mobile=has_touch)
     for path in ("/", "/search?q=looms"):
-        page.goto(path)
+        page.goto(urljoin(ada.url, path))
         item = page.locator(".posts li:has(img)").first
         assert item.locator(".author").bounding_box()["width"] > 50
         assert item.locator(".by").evaluate("line => line.scrollWidth <= line.clientWidth")
+        box, image = item.bounding_box(), item.locator("img").bounding_box()
+        assert image["x"] + image["width"] == pytest.approx(box["x"] + box["width"], abs=1)
 
 
 @pytest.mark.parametrize("width", [360, 1280])
