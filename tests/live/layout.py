@@ -18,6 +18,15 @@ TARGETS = """() => {
   }
   return found;
 }"""
+# The left and right edge of what each visible action says.
+ACTIONS = """() => [...document.querySelectorAll(".post .actions > *")]
+  .filter((element) => element.checkVisibility())
+  .map((element) => {
+    const range = new Range();
+    range.selectNodeContents(element);
+    const {left, right} = range.getBoundingClientRect();
+    return [left, right];
+  })"""
 SHIFTS = """() => new Promise((done) => {
   let sum = 0;
   new PerformanceObserver((list) => {

@@ -2,6 +2,7 @@
 
 import re
 import time
+from itertools import pairwise
 from urllib.parse import urljoin
 
 import pytest
@@ -18,7 +19,7 @@ from tests.live.browser import (
     reply_to,
     write,
 )
-from tests.live.layout import OVERFLOW, SHIFTS, TARGETS
+from tests.live.layout import ACTIONS, OVERFLOW, SHIFTS, TARGETS
 
 ADD_REPLY = """async (content) => {
   const last = [...document.querySelectorAll(".thread > li")].at(-1).id.slice(2);
@@ -142,6 +143,19 @@ def test_a_finger_hits_everything(people, url, sign_up):
         visitor.goto(address)
         expect(visitor.get_by_role("link", name="Sign up").first).to_be_visible()
         assert visitor.evaluate(TARGETS) == [], address
+
+
+@pytest.mark.parametrize("options", [{}, TOUCH])
+def test_actions_are_apart_and_begin_where_the_text_does(sign_up, options):
+    ada, grace = sign_up(), sign_up(**options)
+    write(ada)
+    grace.goto(ada.url)
+    expect(grace.get_by_role("button", name="Report").first).to_be_visible()
+    places = grace.evaluate(ACTIONS)
+    assert len(places) == 3
+    assert places[0][0] == pytest.approx(grace.locator("h1").bounding_box()["x"], abs=1)
+    for (_, end), (start, _) in pairwise(places):
+        assert start - end >= 15
 
 
 def test_only_oneself_finds_unsent_texts_on_the_own_page(sign_up):
