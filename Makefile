@@ -97,6 +97,6 @@ $(VENV)/dev: requirements-dev.txt Makefile | $(VENV)/pip
 define install
 	@echo "Installing into $(VENV) ..."
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	@printf '#!/bin/sh\nexec "%s" -m posting "$$@"\n' "$(abspath $(BIN))/python" > $(BIN)/flask
+	@printf '#!/bin/sh\nexec "%s" -m posting "$$@"\n' "$(CURDIR)/$(BIN)/python" > $(BIN)/flask
 	@chmod +x $(BIN)/flask
 endef

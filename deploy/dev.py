@@ -8,18 +8,21 @@ import sys
 from pathlib import Path
 
 from flask.cli import cli
+from werkzeug.serving import is_running_from_reloader
 
 FOLDER = Path(__file__).resolve().parent.parent
 
 os.chdir(FOLDER)  # the folder of wsgi.py and .env
 sys.path.insert(0, str(FOLDER))
 
-from posting.config import StartError, load_env_files, load_server  # noqa: E402 - after the path
+from posting import config  # noqa: E402 - after the path
 
 try:
-    load_env_files()
-    settings = load_server()
-except StartError as error:
+    config.load_env_files()
+    settings = config.load_server()
+    if not is_running_from_reloader():  # else the first process has the port
+        config.require_port(settings)
+except config.StartError as error:
     error.exit()
 
 host, port = settings["BIND"].replace("unix:", "unix://", 1), settings["PORT"]

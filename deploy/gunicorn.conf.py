@@ -24,7 +24,7 @@ from gunicorn.glogging import Logger
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from posting.config import StartError, load_env_files, load_server
+from posting.config import THREADS, StartError, load_env_files, load_server, require_port
 from posting.logs import JsonFormatter
 
 # --- Settings from the environment ---
@@ -52,10 +52,10 @@ max_requests_jitter = max_requests // 5  # so that they do not all restart at on
 # A configuration error is reported once, and workers share the memory of the imported code.
 preload_app = True
 
-# Threads keep slow clients apart, and up to four hold images that wait to be decoded. The database
-# pool has a connection for each thread.
+# Threads keep slow clients apart. Up to four hold images that wait to be decoded, and up to half of
+# them hash passwords or wait to do so. The database pool has a connection for each thread.
 worker_class = "gthread"
-threads = 8
+threads = THREADS
 
 # glibc keeps memory that a thread has freed, such as that of an upload, for the same thread. With a
 # fixed threshold, large blocks go back to the system. See mallopt(3).
@@ -126,10 +126,14 @@ if with_metrics and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
 def pre_fork(server, worker):
     used = {other.slot for other in server.WORKERS.values()}
     worker.slot = next(slot for slot in count(1) if slot not in used)
+    worker.first_run = None
+    if worker.slot == server.num_workers:
+        worker.first_run, server.first_run = server.first_run, None
 
 
 def post_fork(server, worker):
     os.environ["WORKER_SLOT"] = str(worker.slot)
+    os.environ["WORKER_THREADS"] = str(worker.cfg.threads)  # --threads may set another number
 
 
 def on_exit(server):
@@ -143,6 +147,14 @@ STOP_SIGNALS = {signal.SIGTERM, signal.SIGQUIT}
 
 
 def on_starting(server):
+    # gunicorn would try for five seconds, and name neither PORT nor BIND. It may have got its
+    # socket from systemd or from the gunicorn that it replaces, or listen at another address.
+    has_socket = "LISTEN_FDS" in os.environ or "GUNICORN_FD" in os.environ
+    if server.cfg.bind == [bind] and not has_socket:
+        try:
+            require_port(settings)
+        except StartError as error:
+            error.exit()
     util.write_error = partial(write_problem, server.log)
     # Until a new worker has set up its own signal handlers, it runs the master's, which ignore a
     # signal to stop: it would be killed much later, in the middle of a request. So block these
@@ -165,15 +177,11 @@ def when_ready(server):
     for listener in server.LISTENERS:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
     urls = [url for url in map(str, server.LISTENERS) if url.startswith("http")]
-    first_run = describe_first_run_of(server.app.wsgi(), urls)
-    if is_json:
-        if first_run:
-            server.log.info(first_run)
-        return
-    for url in urls:
-        print(f"Posting is at {url} and its docs page at {url}/docs", flush=True)
-    if first_run:
-        print(first_run, flush=True)
+    # The last worker prints it, below the lines of the other workers.
+    server.first_run = describe_first_run_of(server.app.wsgi(), urls)
+    if not is_json:
+        for url in urls:
+            print(f"Posting is at {url} and its docs page at {url}/docs", flush=True)
 
 
 def describe_first_run_of(app, urls):
@@ -220,6 +228,8 @@ def write_problem(log, client, status, reason, detail):
         "Content-Type: application/problem+json",
         f"Content-Length: {len(body)}",
         "Cache-Control: private, no-store",
+        "Access-Control-Allow-Origin: *",  # any page may read an error without data
+        "Access-Control-Expose-Headers: X-Request-ID",
         "X-Content-Type-Options: nosniff",
         f"X-Request-ID: {request_id}",
     )
@@ -229,6 +239,10 @@ def write_problem(log, client, status, reason, detail):
 def post_worker_init(worker):
     worker.log.error_log.addFilter(is_no_timeout)
     worker.log.error_log.addFilter(hide_tokens)
+    if worker.first_run and is_json:
+        worker.log.info(worker.first_run)
+    elif worker.first_run:
+        print(worker.first_run, flush=True)
 
 
 def hide_tokens(record):

@@ -12,7 +12,7 @@ from pathlib import Path
 CONFIGURATION = str(Path(__file__).resolve().with_name("gunicorn.conf.py"))
 
 # glibc gives threads arenas of their own, and each arena keeps the memory that a large page took.
-# With two arenas, a worker stays under 100 MiB (tests/live/test_hostile_texts.py). glibc reads the
+# With two arenas, a worker stays under 105 MiB (tests/live/test_hostile_texts.py). glibc reads the
 # variable when a program starts, so this program starts itself again.
 if "MALLOC_ARENA_MAX" not in os.environ:
     os.environ["MALLOC_ARENA_MAX"] = "2"

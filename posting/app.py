@@ -71,6 +71,7 @@ INDEXES = (post_search.INDEX, comment_search.INDEX, names.INDEX)
 BEFORE_REQUEST = (
     access_log.start_timer,  # first, to measure all of the request
     headers.assign_request_id,  # before anything that can fail, since errors name the id
+    headers.drop_invalid_dates,
     transactions.end_transaction,  # of an earlier request, when a test keeps its app context
     proxy.refuse_other_hosts,  # before checks that compare the request with its host
     csrf.refuse_cross_site_writes,
@@ -169,14 +170,14 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     events.init_app(app, listeners)
     # In the order of their locks.
     deletion.init_app(
-        app, [comment_store.CONTENT, post_store.CONTENT, notification_deletion.CONTENT]
+        app,
+        [
+            comment_store.CONTENT,
+            post_store.CONTENT,
+            notification_deletion.CONTENT,
+            deletion.STORED_RESPONSES,
+        ],
     )
     search.init_app(app, INDEXES)
-    migrations.init_app(
-        app,
-        migrations.Hooks(
-            unmanaged_tables=tuple(index.table for index in INDEXES),
-            after_upgrade=(search.fill_empty_indexes,),
-        ),
-    )
+    migrations.init_app(app, unmanaged_tables=tuple(index.table for index in INDEXES))
     return app

@@ -32,11 +32,21 @@ def init_app(app: Flask) -> None:
     app.cli = Commands(app.name)
 
 
+def link_base() -> str:
+    """Return the address of the site in links, or "" if it is not known."""
+    return current_app.config["PUBLIC_URL"] or config.server_url()
+
+
 def print_link(path: str) -> None:
     """Print a link to a page of the service, on a line of its own."""
-    base = current_app.config["PUBLIC_URL"] or config.server_url()
+    base = link_base()
     click.echo(base + path)
-    if not base:
+    warn_about_links()
+
+
+def warn_about_links() -> None:
+    """Say what an operator must know about the links that were printed."""
+    if not link_base():
         click.echo("Write the address of your site before it, or set POSTING_PUBLIC_URL.", err=True)
     if not current_app.config["PAGES"]:
         click.echo("The pages are off, so your own app must have a page at this path.", err=True)

@@ -7,11 +7,14 @@ setting.
 """
 
 import difflib
+import errno
 import io
 import os
 import re
+import socket
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -23,11 +26,14 @@ import click
 import nh3
 from dotenv import find_dotenv
 from dotenv.parser import parse_stream
+from dotenv.variables import Variable, parse_variables
 from flask import Flask
 from flask.cli import load_dotenv
 from flask.helpers import get_load_dotenv
 
-VERSION = "0.1.0"
+from posting.characters import has_visible
+
+VERSION = "1.0.0"
 SIGNUP = ("open", "approval", "invitation", "closed")  # who may create an account
 INVITATIONS = ("moderators", "members")  # who may invite others
 MODERATION_LOG = ("moderators", "public")
@@ -35,6 +41,7 @@ READING = ("everyone", "members")  # who may read
 ABOUT = "about.md"  # the operator's files in the instance folder
 CUSTOM_CSS = "custom.css"
 PREFIX = "POSTING_"
+DEFAULT_PORT = 8000
 UNITS = {
     "second": timedelta(seconds=1),
     "minute": timedelta(minutes=1),
@@ -43,6 +50,7 @@ UNITS = {
 }
 ORIGIN = r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
 ENCODED = "in a password, write @ as %40, # as %23, ? as %3F, / as %2F and : as %3A"
+THREADS = 8  # of each worker of the server, which has a database connection for each
 CHEAP_PASSWORD_HASH = "scrypt:128:8:1"  # noqa: S105 - parameters, for tests
 
 
@@ -58,6 +66,12 @@ class StartError(click.ClickException):
         """Print the message and end the process."""
         print(f"posting: {self.message}", file=sys.stderr)
         sys.exit(self.exit_status)
+
+
+class PortError(StartError):
+    """The server cannot listen; starting again later may succeed."""
+
+    exit_status = 1  # systemd restarts the service after it
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,8 @@ def one_line(maximum: int) -> Callable[[str], str]:
     def parse(value: str) -> str:
         if len(value) > maximum or not value.isprintable():
             raise ValueError(f"must be one line of at most {maximum} characters")
+        if value and not has_visible(value):
+            raise ValueError("must have a visible character")
         return value
 
     return parse
@@ -165,6 +181,8 @@ def parse_database_url(value: str) -> str:
 
 
 def parse_public_url(value: str) -> str:
+    if not value.isascii():
+        raise ValueError(_ascii_advice(value))
     match = re.fullmatch(rf"({ORIGIN})((?:/[\w.~-]+)*)/*", value, re.ASCII | re.IGNORECASE)
     if match is None:
         raise ValueError("must look like https://example.org or https://example.org/community")
@@ -173,6 +191,21 @@ def parse_public_url(value: str) -> str:
     origin, path = match[1].lower(), match[2]
     default_port = ":443" if origin.startswith("https:") else ":80"
     return origin.removesuffix(default_port) + path
+
+
+def _ascii_advice(url: str) -> str:
+    """Return the rule that a URL with other letters breaks, and the URL in ASCII if there is one.
+
+    The parser of nh3 converts a host as browsers do. The codec of Python would make ss of ß.
+    """
+    rule = "must have only ASCII characters"
+    match = re.fullmatch("(https?://[^/]+)([!-~]*)", url, re.IGNORECASE)
+    if match:
+        with suppress(ValueError):
+            cleaner = nh3.Cleaner(url_relative=("rewrite_with_base", match[1]), link_rel=None)
+            origin = cleaner.clean('<a href="/"></a>').split('"')[1].removesuffix("/")
+            return f"{rule}: write {parse_public_url(origin + match[2])}"
+    return f"{rule}: write a host with other letters as xn--…"
 
 
 def is_base_url(url: str) -> bool:
@@ -186,6 +219,9 @@ def is_base_url(url: str) -> bool:
 
 def parse_origins(value: str) -> frozenset[str]:
     origins = frozenset(value.split())
+    for origin in origins:
+        if not origin.isascii():
+            raise ValueError(_ascii_advice(origin))
     if not all(re.fullmatch(ORIGIN, origin) for origin in origins):
         raise ValueError("must be origins such as https://example.org, separated by spaces")
     if any(re.fullmatch("https:.*:443|http:.*:80", origin) for origin in origins):
@@ -234,9 +270,11 @@ SETTINGS = (
     Setting("MODERATION_LOG", choice(*MODERATION_LOG), "moderators"),
     Setting("RATE_LIMITS", parse_switch, default=True),
     Setting("LIMIT_SIGNIN", parse_rate, Rate(20, "hour")),
+    Setting("LIMIT_PASSWORDS", parse_rate, Rate(60, "hour")),
     Setting("LIMIT_SIGNUP", parse_rate, Rate(60, "hour")),
     Setting("LIMIT_POSTS", parse_rate, Rate(300, "hour")),
     Setting("LIMIT_COMMENTS", parse_rate, Rate(600, "hour")),
+    Setting("LIMIT_MENTIONS", parse_rate, Rate(300, "day")),
     Setting("LIMIT_IMAGES", parse_rate, Rate(300, "hour")),
     Setting("LIMIT_REPORTS", parse_rate, Rate(30, "hour")),
     # 100,000 characters of content may be written as \uD83D\uDE00 each.
@@ -246,22 +284,20 @@ SETTINGS = (
 # Settings of the server, which the app does not know.
 SERVER_SETTINGS = (
     Setting("BIND", parse_address, "127.0.0.1", prefix=""),
-    Setting("PORT", integer(0, 65_535), 8000, prefix=""),
+    Setting("PORT", integer(0, 65_535), DEFAULT_PORT, prefix=""),
     Setting("WEB_CONCURRENCY", integer(1, 1000), os.cpu_count() or 1, prefix=""),
     Setting("MAX_REQUESTS", integer(0, 999_999_999), 0, prefix=""),
 )
-# Settings of earlier versions, and what to do about each.
-REMOVED = {
-    "SECRET_KEY": "is no longer needed; remove it.",
-    "SECRET_KEY_FILE": "is no longer needed; remove it.",
-    "SECRET_KEY_FALLBACKS": "is no longer needed; remove it.",
-    "MAX_UPLOAD_BYTES": "is no longer a setting; POSTING_MAX_IMAGE_BYTES sets the size of uploads.",
-}
 # Variables that Kubernetes sets for each service in the namespace, such as one named posting.
 KUBERNETES_VARIABLE = re.compile(
     r"POSTING_(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)="
     r"|POSTING_(\w+_)?PORT=(tcp|udp|sctp)://"
 )
+
+
+def child_environment(added: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for a program that this process runs, with more variables."""
+    return {**os.environ, **added}
 
 
 def load_env_files() -> None:
@@ -272,7 +308,7 @@ def load_env_files() -> None:
 
 
 def check_env_files() -> None:
-    """Raise StartError for a line of `.env` that Flask would skip, or at which it would fail."""
+    """Raise StartError for a line of `.env` that Flask would skip, misread or fail at."""
     if get_load_dotenv():
         for name in (".flaskenv", ".env"):
             if path := find_dotenv(name, usecwd=True):
@@ -290,14 +326,28 @@ def check_env_file(path: str) -> None:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise StartError(f"{path}, line {line} is not UTF-8. Save the file as UTF-8.") from None
-    for key, value, original, is_invalid in parse_stream(io.StringIO(text)):
+    bindings = list(parse_stream(io.StringIO(text)))
+    for index, (key, value, original, is_invalid) in enumerate(bindings):
         if key is None and not is_invalid:  # a comment, or blank lines at the end
             continue
+        blank_lines = original.string[: -len(original.string.lstrip())].count("\n")
+        place = f"{path}, line {original.line + blank_lines}"
         if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", key or "") or value is None or "\0" in value:
-            blank_lines = original.string[: -len(original.string.lstrip())].count("\n")
             raise StartError(
-                f"{path}, line {original.line + blank_lines} is not NAME=value, such as "
-                "POSTING_SIGNUP=closed. Correct the line, or write # before it."
+                f"{place} is not NAME=value, such as POSTING_SIGNUP=closed. "
+                "Correct the line, or write # before it."
+            )
+        # If Flask has read the file already, the environment has the variables below as well.
+        above = {binding.key for binding in bindings[:index]}
+        below = {binding.key for binding in bindings[index + 1 :]}
+        known = above | (os.environ.keys() - below)
+        if any(
+            isinstance(part, Variable) and part.default is None and part.name not in known
+            for part in parse_variables(value)
+        ):
+            raise StartError(
+                f"{place} has ${{…}} with the name of a variable that is not set. Set the variable "
+                "in a line above. If you mean the characters ${ themselves, write ${:-$}{ instead."
             )
 
 
@@ -308,14 +358,42 @@ def load_server() -> dict[str, Any]:
     }
 
 
+def worker_threads() -> int:
+    """Return the number of threads of this process, as gunicorn has it, or its usual number."""
+    return int(os.environ.get("WORKER_THREADS", THREADS))
+
+
 def server_url() -> str:
     """Return the URL at which the server listens, or "" if that is no TCP port or not known."""
     settings = load_server()
     host, port = settings["BIND"], settings["PORT"]
+    command = click.get_current_context(silent=True)
+    if command and command.info_name == "run":  # Flask's own server
+        host, port = command.params.get("host", host), command.params.get("port", port)
     if host.startswith("unix:") or not port:
         return ""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as BIND has it
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def require_port(settings: Mapping[str, Any]) -> None:
+    """Raise StartError unless a server can listen at BIND and PORT, which says what to change."""
+    host, port = settings["BIND"], settings["PORT"]
+    if host.startswith("unix:"):
+        return
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+            probe.listen()
+        except OSError as error:
+            advice = {
+                errno.EADDRINUSE: "Stop the program that listens there, or set PORT to another.",
+                errno.EACCES: "Set PORT to a number of 1024 or more.",
+            }.get(error.errno or 0, "Set BIND to an address of this machine.")
+            raise PortError(
+                f"The server cannot listen at {host}, port {port} ({error.strerror}). {advice}"
+            ) from None
 
 
 def instance_path(overrides: Mapping[str, Any]) -> str | None:
@@ -334,6 +412,28 @@ def is_https(config: Mapping[str, Any]) -> bool:
     return (config["PUBLIC_URL"] or "").startswith("https:")
 
 
+def cookie_name(config: Mapping[str, Any]) -> str:
+    """Return the name of the session cookie, which has the port and the path of the service.
+
+    Browsers send a cookie to all ports and paths of a host, so two instances on one host would
+    overwrite each other's. The name is short in the ordinary case: a public URL without a port and
+    a path, a proxy, or the default port.
+    """
+    # The prefix makes browsers bind the cookie to the host; it requires HTTPS.
+    name = "__Host-session" if is_https(config) else "session"
+    if config["PUBLIC_URL"]:
+        url = urlsplit(config["PUBLIC_URL"])
+        port = f"-{url.port}" if url.port else ""
+        return f"{name}{port}{url.path.replace('/', '+')}"
+    if config["PROXY_HOPS"] or config["TESTING"]:
+        return name
+    try:
+        own_port = urlsplit(server_url()).port
+    except StartError:  # of variables that only another server uses
+        return name
+    return name if own_port in {None, DEFAULT_PORT} else f"{name}-{own_port}"
+
+
 def everyone_may_read(config: Mapping[str, Any]) -> bool:
     """Return whether visitors may read as well as members."""
     return bool(config["READING"] == "everyone")
@@ -350,7 +450,7 @@ def load(app: Flask, overrides: Mapping[str, Any]) -> None:
         check_env_files()
     names = {setting.name for setting in SETTINGS}
     for name in overrides:
-        if name in REMOVED or (name not in names and name not in app.default_config):
+        if name not in names and name not in app.default_config:
             raise _unknown(name)
     for variable, value in sorted(os.environ.items()):
         if (
@@ -369,8 +469,6 @@ def load(app: Flask, overrides: Mapping[str, Any]) -> None:
 
 
 def _unknown(name: str, prefix: str = "") -> StartError:
-    if name in REMOVED:
-        return StartError(f"{prefix}{name} {REMOVED[name]}")
     if prefix and name in {setting.name for setting in SERVER_SETTINGS}:
         return StartError(f"{prefix}{name} is not a setting; its name is {name}.")
     names = [setting.name for setting in SETTINGS]

@@ -14,7 +14,7 @@ from tests.helpers import ROOT
 
 # A module imports only from its own layer and from the layers above it in this list.
 LAYERS = (
-    {"config", "logs", "cli", "plurals", "progress", "markdown"},
+    {"config", "logs", "cli", "plurals", "progress", "characters", "graphemes", "markdown"},
     {"db"},
     {"web"},
     {"search"},
@@ -249,6 +249,7 @@ SET_IN_G = {
 READ_IN_G = {
     "posting.logs": {"request_id"},
     "posting.moderation.views.records": {"user_id"},
+    "posting.search.results": {"user_id"},
     "posting.web.access_log": {"request_id", "started", "user_id"},
     "posting.web.audit": {"user_id"},
     "posting.web.errors": {"request_id"},

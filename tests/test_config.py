@@ -44,6 +44,8 @@ def load(**overrides):
         ("PUBLIC_URL", "https://example.org:99999"),
         ("PUBLIC_URL", "https://1.2.3.999"),
         ("PUBLIC_URL", "https://xn--zva"),
+        ("NAME", "\u3164"),
+        ("NAME", "\u2800 "),
         ("PROXY_HOPS", "-1"),
         ("PROXY_HOPS", "one"),
         ("PROXY_HOPS", "11"),
@@ -181,31 +183,6 @@ def test_an_unknown_name_comes_with_the_nearest_setting():
         create_app(MEMORY | {"PASWORD_MIN": 8})
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("SECRET_KEY", "is no longer needed; remove it."),
-        ("SECRET_KEY_FILE", "is no longer needed; remove it."),
-        ("SECRET_KEY_FALLBACKS", "is no longer needed; remove it."),
-        ("MAX_UPLOAD_BYTES", "POSTING_MAX_IMAGE_BYTES sets the size of uploads."),
-    ],
-)
-def test_a_removed_setting_is_a_start_error(monkeypatch, name, advice):
-    with pytest.raises(config.StartError) as error:
-        create_app(MEMORY | {name: "x" * 16})
-    assert str(error.value).startswith(f"{name} ")
-    assert str(error.value).endswith(advice)
-    monkeypatch.setenv(f"POSTING_{name}", "x" * 16)
-    with pytest.raises(config.StartError) as error:
-        create_app(MEMORY)
-    assert str(error.value).startswith(f"POSTING_{name} ")
-    assert str(error.value).endswith(advice)
-
-
-def test_no_setting_is_both_current_and_removed():
-    assert config.REMOVED.keys().isdisjoint(setting.name for setting in config.SETTINGS)
-
-
 @pytest.mark.parametrize("service", ["POSTING", "POSTING_POSTGRES"])
 def test_variables_of_kubernetes_are_ignored(monkeypatch, service):
     url = "tcp://10.0.0.1:8000"
@@ -301,6 +278,34 @@ def test_the_query_of_a_database_url_may_contain_an_at_sign(where):
 )
 def test_a_public_url_is_normalized(url, normalized):
     assert config.parse_public_url(url) == normalized
+
+
+@pytest.mark.parametrize("name", ["PUBLIC_URL", "TRUSTED_ORIGINS"])
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("https://münchen.example", "https://xn--mnchen-3ya.example"),
+        ("https://MÜNCHEN.example:8443", "https://xn--mnchen-3ya.example:8443"),
+        ("https://straße.example", "https://xn--strae-oqa.example"),  # not strasse
+        ("https://例え.テスト", "https://xn--r8jz45g.xn--zckzah"),
+        ("https://ü@example", "a host with other letters as xn--…"),
+        ("https://ü.example:port", "a host with other letters as xn--…"),
+        ("https://ü.example/ü", "a host with other letters as xn--…"),
+        ("münchen.example", "a host with other letters as xn--…"),
+    ],
+)
+def test_a_host_in_other_letters_gets_the_hint_to_write_it_in_ascii(name, url, advice):
+    with pytest.raises(config.StartError) as error:
+        create_app(MEMORY | {name: url})
+    rule = f"{name} must have only ASCII characters: write {advice}"
+    assert str(error.value) == f"{rule}; it is {url!r}."
+    if advice.startswith("https"):
+        assert create_app(MEMORY | {name: advice})
+
+
+def test_the_hint_for_a_host_in_other_letters_has_the_path():
+    with pytest.raises(ValueError, match=r"write https://xn--mnchen-3ya\.example/forum$"):
+        config.parse_public_url("https://münchen.example/forum")
 
 
 def test_a_missing_postgres_driver_is_a_start_error(monkeypatch):
@@ -404,6 +409,52 @@ def test_a_valid_file_is_read(monkeypatch, env_file):
     config.load_env_files()
     assert names.items() <= dict(os.environ).items()
     assert os.environ["POSTING_PAGES"] == "on"  # the environment takes precedence
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        ("${WEAVER}", "Ada"),
+        ("a${ABOVE}b", "a1b"),
+        ('"${WEAVER}"', "Ada"),
+        ("'${WEAVER}'", "Ada"),
+        ("${MISSING:-Looms}", "Looms"),
+        ("${MISSING:-}", ""),
+        ("p$ss$$w$WEAVER$", "p$ss$$w$WEAVER$"),
+        ("${:-$}{WEAVER}", "${WEAVER}"),
+        ("'${:-$}{WEAVER}'", "${WEAVER}"),
+        ("${WEAVER", "${WEAVER"),
+    ],
+)
+def test_a_value_may_contain_another_variable(monkeypatch, env_file, value, result):
+    for name in ("ABOVE", "POSTING_NAME"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("WEAVER", "Ada")
+    env_file.write_text(f"ABOVE=1\nPOSTING_NAME={value}\n")
+    for _ in range(2):  # the second time, the environment has the variables of the file
+        config.load_env_files()
+        assert os.environ["POSTING_NAME"] == result
+
+
+@pytest.mark.parametrize(
+    "value", ["${LOOMS}", "'${LOOMS}'", "x${}", "${BELOW}", "${BELOW:-1}${LOOMS}"]
+)
+def test_a_variable_that_is_not_set_is_a_start_error(monkeypatch, env_file, value):
+    """It would be empty, and an empty setting means the default."""
+    env_file.write_text(f"A=1\n\nPOSTING_SIGNUP={value}\nBELOW=closed\n")
+    for _ in range(2):
+        with pytest.raises(config.StartError) as error:
+            config.check_env_files()
+        assert str(error.value).startswith(f"{env_file}, line 3 has ${{…}} with the name of a va")
+        assert "LOOMS" not in str(error.value)  # it might be part of a password
+        monkeypatch.setenv("BELOW", "closed")  # as if Flask had read the file
+
+
+def test_a_variable_may_contain_its_own_value_in_the_environment(monkeypatch, env_file):
+    monkeypatch.setenv("WEAVER", "Ada")
+    env_file.write_text("WEAVER=${WEAVER} and Grace\n")
+    config.check_env_files()
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment"])

@@ -207,3 +207,13 @@ def test_commands_work_in_shells_that_match_file_names():
 
 def test_the_version_is_in_the_changelog():
     assert f"\n## {config.VERSION}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_guide_lets_the_service_read_the_code():
+    """A umask stays in the operator's shell, and decides who may read what git and pip write."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", OPERATING, re.M | re.S)
+    changing = [block for block in blocks if re.search(r"git (clone|pull|switch)", block)]
+    assert len(changing) == 7
+    for block in changing:
+        assert re.search(r"^umask 022\n", block, re.M), block
+    assert not any(re.search("^umask 0[^2]", block, re.M) for block in blocks)

@@ -1,8 +1,10 @@
 """`flask users` and `flask moderation`: manage accounts, and review the moderation log."""
 
 import json
+import re
 import sys
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TypeVar
 
 import click
@@ -11,28 +13,48 @@ from marshmallow import ValidationError
 
 from posting.accounts import acts, passwords, store, tokens
 from posting.accounts.deletion import clear_account, count_content, delete_account
-from posting.accounts.events import ModeratorDemoted
 from posting.accounts.facts import describe_account
-from posting.accounts.models import ACTIVE, MODERATOR, PENDING, STATES, SUSPENDED, User
+from posting.accounts.models import ACTIVE, MODERATOR, PENDING, STATES, SUSPENDED
 from posting.accounts.queries import find_account, list_accounts, list_acts, lock_account
 from posting.accounts.recovery import create_link
 from posting.accounts.schemas import ROLES, Profile, RemovalQuery
 from posting.accounts.store import approve_account
 from posting.accounts.usernames import UsernameTaken, create_account
-from posting.cli import escape, examples, json_option, print_link
-from posting.db.editing import edit
-from posting.db.events import announce
+from posting.cli import escape, examples, json_option, link_base, print_link, warn_about_links
 from posting.db.migrations import require_current
 from posting.db.transactions import Row, commit
-from posting.db.types import to_rfc3339
+from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
+from posting.plurals import count
 from posting.progress import progress
+from posting.web.fields import TimestampInput
 
 DATE = click.DateTime(["%Y-%m-%d"])
 ACCOUNT_LINE = "{:32} {:9} {:9} {:10} {}"
 FIRST_LINK_LIFETIME = timedelta(days=3)
 RESET_LINK_LIFETIME = timedelta(days=1)
+LINKS_LIFETIME, MAX_LINKS_LIFETIME = timedelta(days=14), timedelta(days=90)
+LINKS_PER_COMMIT = 100
 
 Found = TypeVar("Found")
+
+
+def _parse_future(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> datetime | None:
+    """Return the time of an option, which may be only a date."""
+    if value is None:
+        return None
+    is_date = re.fullmatch(r"\d{4}-\d\d-\d\d", value)
+    try:
+        time = TimestampInput().deserialize(f"{value}T00:00:00Z" if is_date else value)
+    except ValidationError:
+        raise click.BadParameter(
+            f"{value!r} is not a date such as 2026-12-31, "
+            "or a time with its offset such as 2026-12-31T18:00:00+01:00."
+        ) from None
+    if time <= now():
+        raise click.BadParameter(f"{value} is not in the future.")
+    return truncate_to_milliseconds(time)
 
 
 @examples("flask users suspend ada", "flask users reset-password --help")
@@ -159,6 +181,45 @@ def print_reset_link(name: str) -> None:
     _print_reset_link(user.username, code, expires_at)
 
 
+@examples("flask users links > links.csv", "flask users links --days 7 > links.csv")
+@users.command("links")
+@click.option(
+    "--days",
+    default=LINKS_LIFETIME.days,
+    show_default=True,
+    type=click.IntRange(1, MAX_LINKS_LIFETIME.days),
+    help="How long they work.",
+)
+def print_links(days: int) -> None:
+    """Print a link for each account that was never used, by which its owner chooses the password.
+
+    The output is CSV with the columns username and link. Each link works once. Former links of
+    these accounts no longer work. Accounts that wait for approval or are suspended are left out.
+    """
+    require_current()
+    click.echo("username,link")
+    base, printed = link_base(), 0
+    accounts = (
+        account for account in list_accounts(state=ACTIVE) if account["last_seen_at"] is None
+    )
+    while batch := list(islice(accounts, LINKS_PER_COMMIT)):
+        links = []
+        for account in batch:
+            user = lock_account(account["id"])
+            if user is None or user.state != ACTIVE:  # since it was listed
+                continue
+            code, _ = create_link(user.id, timedelta(days=days))
+            _record("reset link", user.id)
+            links.append((user.username, f"{base}/reset#{code}"))
+        commit()
+        for name, link in links:
+            click.echo(f"{name},{link}")
+        printed += len(links)
+    until = to_rfc3339(now() + timedelta(days=days))
+    click.echo(f"Printed {count(printed, 'link')}. Each works once, until {until}.", err=True)
+    warn_about_links()
+
+
 def _print_reset_link(name: str, code: str, expires_at: datetime) -> None:
     click.echo(
         f"With this link, {name} can choose a password once, until {to_rfc3339(expires_at)}:"
@@ -196,22 +257,36 @@ def demote(name: str) -> None:
     _set_role(name, "member")
 
 
-@examples("flask users suspend ada", "flask users suspend ada --reason 'Advertising, again.'")
+@examples(
+    "flask users suspend ada",
+    "flask users suspend ada --reason 'Advertising, again.'",
+    "flask users suspend ada --until 2026-12-31",
+    "flask users suspend ada --until 2026-12-31T18:00:00+01:00",
+)
 @users.command("suspend")
 @click.argument("name")
 @click.option("--reason", help="What NAME reads at the next sign-in: up to 500 characters.")
-def suspend(name: str, reason: str | None) -> None:
+@click.option(
+    "--until",
+    metavar="TIME",
+    callback=_parse_future,
+    help="When it ends: a date, at whose beginning in UTC NAME may sign in again, or a time with "
+    "its offset from UTC. Without it, the suspension lasts until it is lifted.",
+)
+def suspend(name: str, reason: str | None, until: datetime | None) -> None:
     """End all sessions and tokens of NAME, and prevent new sign-ins."""
     if reason is not None:
         _require_valid_reason(reason)
     user = _lock_approved_user(name)
-    if user.state == SUSPENDED and user.suspended_until is None:
+    has_reason = reason in {None, user.suspension_reason}
+    if user.state == SUSPENDED and user.suspended_until == until and has_reason:
         click.echo(f"{user.username} is suspended already.")
         return
-    store.suspend(user.id, reason=reason, until=None)
+    store.suspend(user.id, reason=reason, until=until)
     _record("suspended", user.id, reason)
     commit()
-    click.echo(f"{user.username} is suspended and signed out everywhere.")
+    end = f" until {to_rfc3339(until)}" if until else ""
+    click.echo(f"{user.username} is suspended{end} and signed out everywhere.")
 
 
 @examples("flask users restore ada")
@@ -329,11 +404,9 @@ def _require(account: Found | None, name: str) -> Found:
 
 def _set_role(name: str, role: str) -> None:
     user = _lock_approved_user(name)
-    if not edit(User, user, {"role": role}):
+    if not store.set_role(user, role):
         click.echo(f"{user.username} is a {role} already.")
         return
-    if role != MODERATOR:
-        announce(ModeratorDemoted(user.id))
     _record("promoted" if role == MODERATOR else "demoted", user.id)
     commit()
     click.echo(f"{user.username} is a {role} now.")

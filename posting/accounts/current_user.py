@@ -11,7 +11,7 @@ from werkzeug.exceptions import Forbidden, NotFound
 
 from posting.accounts import queries, schemas, sessions, tokens
 from posting.accounts.models import MODERATOR, Session, Token
-from posting.config import everyone_may_read, is_https
+from posting.config import cookie_name, everyone_may_read, is_https
 from posting.db.access import database_access
 from posting.db.transactions import Row, execute, rollback
 from posting.web.endpoint import SAFE_METHODS, Access, current_endpoint
@@ -193,10 +193,8 @@ class RequestSessions(SessionInterface):
 
 def init_app(app: Flask) -> None:
     """Name the session cookie, and set up Flask-Login."""
-    secure = is_https(app.config)
-    # The prefix makes browsers bind the cookie to the host; it requires HTTPS.
-    app.config["SESSION_COOKIE_NAME"] = "__Host-session" if secure else "session"
-    app.config["SESSION_COOKIE_SECURE"] = secure
+    app.config["SESSION_COOKIE_NAME"] = cookie_name(app.config)
+    app.config["SESSION_COOKIE_SECURE"] = is_https(app.config)
     app.session_interface = RequestSessions()
     manager = flask_login.LoginManager()
     manager.request_loader(_refuse_to_load)

@@ -8,11 +8,17 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from flask import Flask, current_app
 
+from posting.accounts.events import AccountDeleted
 from posting.accounts.models import User
+from posting.db.cascades import delete_some
+from posting.db.events import announce
 from posting.db.transactions import begin, commit, execute
+from posting.web.idempotency import IdempotencyKey
 
 EXTENSION = "posting.accounts.deletion"
 PAUSE = 0.1  # seconds between two steps, in which others can take SQLite's write lock
+RESPONSES_PER_STEP = 500  # with up to a hundred kilobytes each
+ROWS_PER_STEP = 5000  # of all tables, also those that the database deletes by cascades
 
 
 class Step(NamedTuple):
@@ -81,7 +87,19 @@ def delete_account(user_id: str, *, with_content: bool) -> None:
     """Delete a locked account, its sessions, and what `clear_account` has left."""
     for content in _contents():
         content.clear_rest(user_id, with_content)
-    execute(sa.delete(User).where(User.id == user_id))
+    deleted = sa.delete(User).where(User.id == user_id).returning(User.pending_since)
+    if execute(deleted).scalar_one() is None:
+        announce(AccountDeleted(user_id))
+
+
+def _clear_responses(user_id: str, _with_content: bool) -> Step:
+    """Delete some of the responses that are stored under the keys of a user's requests."""
+    own = IdempotencyKey.user_id == user_id
+    deleted = delete_some(IdempotencyKey, own, RESPONSES_PER_STEP)
+    return Step(0, has_more=deleted == RESPONSES_PER_STEP)
+
+
+STORED_RESPONSES = Content(None, _clear_responses, lambda _user_id, _with_content: None)
 
 
 def _contents() -> Sequence[Content]:

@@ -11,6 +11,20 @@ class AccountApplied:
 
 
 @dataclass(frozen=True)
+class AccountEdited:
+    """A change of an account that others can see."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class AccountDeleted:
+    """An account was deleted that others could see."""
+
+    id: str
+
+
+@dataclass(frozen=True)
 class ModeratorDemoted:
     """A moderator has become an ordinary member."""
 

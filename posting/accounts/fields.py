@@ -22,6 +22,12 @@ RESERVED_USERNAMES = frozenset(
     "null operator posting root security staff support system undefined webmaster".split()
 )
 COMMON_PASSWORD = Message("common_password", "This password is one of the most common ones.")
+MASKED_PASSWORD = Message(
+    "masked_password",
+    "Must not be one character repeated, or only characters that hide a password, such as "
+    "asterisks and dots.",
+)
+MASKS = frozenset("*.•∙·●○⬤■█ ")
 RESERVED = Message("reserved", "This name is reserved.")
 TOO_SHORT = Message("too_short", "Must have at least {} characters.")
 
@@ -46,13 +52,24 @@ def not_common(password: str) -> None:
         raise ValidationError(COMMON_PASSWORD)
 
 
+def not_masked(password: str) -> None:
+    """Refuse what programs show in place of a password, and any other character repeated."""
+    characters = {each.casefold() for each in password}  # `İ` has two characters in lower case
+    if len(characters) == 1 or characters <= MASKS:
+        raise ValidationError(MASKED_PASSWORD)
+
+
 class NewPassword(String):
-    """A new password, without composition rules (NIST SP 800-63B)."""
+    """A new password, without composition rules (NIST SP 800-63B).
+
+    The document does not say `format: password`, because some generators of clients then send
+    asterisks in place of the password.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
-            validate=[long_enough, Length(max=MAX_PASSWORD_LENGTH), not_common],
-            metadata={"format": "password"} | described("a long walk by the sea"),
+            validate=[long_enough, Length(max=MAX_PASSWORD_LENGTH), not_masked, not_common],
+            metadata=described("a long walk by the sea"),
             **kwargs,
         )
 

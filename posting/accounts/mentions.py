@@ -12,11 +12,14 @@ MAX_MENTIONS = 20  # of a text
 
 _NAME = USERNAME_PATTERN.removeprefix("^").removesuffix("$")
 _WORD = "A-Za-z0-9_"  # ASCII, because other letters may touch a name, as in @adaさん
+# What makes a name the beginning of an address: `@ada:example.org`, `@ada:пример.рф`. Without
+# a dot, other letters may be the next word, as in `@ada:你好`.
+_HOST = rf"[./:][{_WORD}]|[./:][\w\u0300-\u1fff-]+\.\w|:\[[0-9A-Fa-f]*:"
 # Code and links with all that is in them, other tags, and mentions. Each alternative begins with
-# another character, so that `re` skips to it. An `@` in an address or a path is no mention.
+# another character, so that `re` skips to it. An `@` in an address or a path is not a mention.
 _PART = re.compile(
     r"<(a|code)\b[^>]*>.*?</\1>|<[^>]*>"
-    rf"|@(?<![{_WORD}/@]@)(?P<name>{_NAME})(?![{_WORD}@-]|[./][{_WORD}])",
+    rf"|@(?<![{_WORD}/@]@)(?P<name>{_NAME})(?![{_WORD}@-]|{_HOST})",
     re.DOTALL,
 )
 

@@ -16,6 +16,7 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from posting.db.base import Base, EditedAt, Identifier, bytewise, partial_index
+from posting.db.purge import MAX_STEP
 from posting.db.types import UtcDateTime, new_id, now
 
 SESSION_IDLE = timedelta(days=30)
@@ -39,7 +40,7 @@ class User(EditedAt):
     it is lifted.
     """
 
-    EXPIRES = ("pending_since", APPLICATION_LIFETIME)
+    EXPIRES = ("pending_since", APPLICATION_LIFETIME + MAX_STEP)
 
     __tablename__ = "users"
 
@@ -60,7 +61,7 @@ class User(EditedAt):
     # Not a parameter, which could not be matched with the partial index.
     is_moderator: Mapped[bool] = column_property(role == literal_column(f"'{MODERATOR}'"))
     is_pending: Mapped[bool] = column_property(pending_since.is_not(None))
-    # The table may still have older applications, which the next sign-up deletes.
+    # The table may still have older applications, which a later sign-up deletes.
     is_applying: Mapped[bool] = column_property(pending_since > _APPLICATIONS_SINCE)
     state: Mapped[str] = column_property(
         case(

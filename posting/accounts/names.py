@@ -62,9 +62,6 @@ class NameIndex:
     def count_rows(self, connection: sa.Connection) -> int:
         return connection.scalar(sa.select(sa.func.count(User.id))) or 0
 
-    def is_empty(self, connection: sa.Connection) -> bool:
-        return not connection.scalar(sa.select(sa.exists().select_from(_NAMES)))
-
     def clear(self, connection: sa.Connection) -> None:
         connection.execute(sa.delete(_NAMES))
 

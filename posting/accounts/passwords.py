@@ -1,56 +1,115 @@
-"""Password hashes, and limits on guessing."""
+"""Password hashes, and limits on guessing and hashing."""
 
 import os
 import secrets
-from threading import BoundedSemaphore
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import BoundedSemaphore, Lock
 
 import sqlalchemy as sa
 from flask import current_app, g
+from werkzeug.exceptions import ServiceUnavailable
 from werkzeug.security import check_password_hash, generate_password_hash
 
 from posting.accounts import queries
 from posting.accounts.models import User
+from posting.config import worker_threads
 from posting.db.transactions import Row, execute
 from posting.web.errors import NotSignedIn
-from posting.web.limits import Counts, Hits, Limit
+from posting.web.limits import Counts, Hits, Limit, require_space
 from posting.web.messages import Message
 from posting.web.middleware.proxy import client_ip
+from posting.web.problems import Coded
 
 WRONG_PASSWORD = Message("wrong_password", "This is not your current password.")
 ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", counts=Counts.FAILURES)
 ADDRESS_LIMIT = Limit("signin-address", "LIMIT_SIGNIN", counts=Counts.FAILURES, times=5)
+# A right password counts too, because it takes as long to check as a wrong one.
+ACCOUNT_USE_LIMIT = Limit("passwords", "LIMIT_PASSWORDS")
+ADDRESS_USE_LIMIT = Limit("passwords-address", "LIMIT_PASSWORDS", times=5)
 
+MAX_WAIT_SECONDS = 5
+_holders: list[tuple[str, ...]] = []  # the clients of the requests that have a place
+_lock = Lock()
 # A hash takes 32 MiB and a core; more of them at once would only slow down other requests.
-_hashing = BoundedSemaphore(os.cpu_count() or 1)
+_cores = BoundedSemaphore(os.cpu_count() or 1)
+
+
+class PasswordsBusy(Coded, ServiceUnavailable):
+    error_code = "busy"
+    description = "Too many passwords are being checked; try again."
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=1)
+
+
+def count_places() -> int:
+    """Return how many requests of this process may hash or wait to do so: half of its threads."""
+    return max(1, worker_threads() // 2)
+
+
+@contextmanager
+def turn_to_hash(*clients: str) -> Iterator[None]:
+    """Wait until this request may hash, for clients such as an address and a member.
+
+    No client can take the last place, so that it cannot keep all others out. Raise PasswordsBusy at
+    once if there is no place, or if the wait takes too long. Hold no transaction meanwhile.
+    """
+    places = count_places()
+    with _lock:
+        most = max(sum(client in holder for holder in _holders) for client in clients)
+        if len(_holders) >= places or most >= max(1, places - 1):
+            raise PasswordsBusy
+        _holders.append(clients)
+    try:
+        if not _cores.acquire(timeout=MAX_WAIT_SECONDS):
+            raise PasswordsBusy
+        try:
+            yield
+        finally:
+            _cores.release()
+    finally:
+        with _lock:
+            _holders.remove(clients)
+
+
+@contextmanager
+def guess(account: str, hits: Hits, *, by_owner: bool = False) -> Iterator[None]:
+    """Wait until a guess may be checked, and count it. Check it in the block.
+
+    `account` is the id of the account or the name that was sent. `by_owner` says that the account
+    itself sends the guess. It is counted by client, and by client and account, before it is
+    checked, so that concurrent guesses are counted too. For a right guess, call `accept_guess`.
+
+    Raise 429 after too many guesses or right passwords, before this waits, and PasswordsBusy.
+    """
+    address = client_ip()
+    guesses = (ADDRESS_LIMIT, address), (ACCOUNT_LIMIT, f"{address} {account}")
+    require_space(*guesses, (ADDRESS_USE_LIMIT, address), (ACCOUNT_USE_LIMIT, account))
+    with turn_to_hash(address, *([account] if by_owner else [])):
+        hits.count(*guesses)
+        hits.commit()
+        yield
+
+
+def accept_guess(account: str, hits: Hits) -> None:
+    """Count a guess as a right one instead of a wrong one, within the transaction."""
+    hits.refund()
+    hits.count((ADDRESS_USE_LIMIT, client_ip()), (ACCOUNT_USE_LIMIT, account))
 
 
 def hash_password(password: str) -> str:
-    """Return the salted scrypt hash of a password. This is slow: hold no transaction."""
-    with _hashing:
-        return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
+    """Return the salted scrypt hash of a password. A request does this in `turn_to_hash`."""
+    return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
 
 
-def count_guess(account: str, hits: Hits) -> None:
-    """Count a guess at an account, by its id or the name that was sent, and commit this.
+def verify_password(user: Row | None, password: str) -> Row | None:
+    """Return `user` if `password` is the password of this account. Do this within `guess`.
 
-    It is counted by client, and by client and account, before it is checked, so that concurrent
-    guesses are counted too. The caller refunds the hits of a right guess. Raise 429 after too many.
+    This takes the same time whether there is such an account or not.
     """
-    hits.count((ADDRESS_LIMIT, client_ip()), (ACCOUNT_LIMIT, f"{client_ip()} {account}"))
-    hits.commit()
-
-
-def verify_password(user: Row | None, username: str, password: str, hits: Hits) -> Row | None:
-    """Return `user`, the account named `username`, if `password` is its password.
-
-    This takes the same time whether there is such an account or not. It is counted in `hits` as by
-    `count_guess`.
-    """
-    count_guess(user.id if user else username.lower(), hits)
     known = user.password_hash if user else dummy_hash()
-    with _hashing:
-        matches = check_password_hash(known, password)
-    if not matches or user is None:
+    if not check_password_hash(known, password) or user is None:
         return None
     g.user_id = user.id
     return user

@@ -2,8 +2,12 @@
 
 from werkzeug.exceptions import Forbidden
 
-from posting.accounts.current_user import current_user
+from posting.accounts.current_user import current_user, user_id
+from posting.web.limits import Limit
 from posting.web.problems import Coded
+
+# Each edit is announced to apps that keep a copy, and its text is prepared like a new one.
+EDIT_LIMIT = Limit("edits", "LIMIT_COMMENTS", user_id)
 
 
 class NotAuthor(Coded, Forbidden):

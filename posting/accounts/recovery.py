@@ -14,12 +14,10 @@ import sqlalchemy as sa
 from posting.accounts import queries
 from posting.accounts.codes import is_secret, new_code, split_code
 from posting.accounts.models import RecoveryCode, ResetLink, User
-from posting.accounts.passwords import count_guess
 from posting.accounts.sessions import hash_token
 from posting.db.purge import purge_expired
 from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import Rfc3339Text, now
-from posting.web.limits import Hits
 from posting.web.rows import Item, to_item
 
 CODES_PER_USER = 10
@@ -53,29 +51,28 @@ def create_link(user_id: str, lifetime: timedelta) -> tuple[str, datetime]:
     return code, expires_at
 
 
-def verify_link(code: str, hits: Hits) -> Row | None:
-    """Return the account of a link with this code, if there is one.
-
-    It is counted in `hits` and committed before, like the check of a password.
-    """
+def verify_link(code: str) -> Row | None:
+    """Return the account of a link with this code, if there is one."""
     id, secret = split_code(code)
-    count_guess(id, hits)
     link = fetch_one(_LINK, id=id, time=now())
     return queries.find_account_by_id(id) if link and is_secret(secret, link.secret_hash) else None
 
 
-def verify_recovery_code(username: str, code: str, hits: Hits) -> Row | None:
-    """Return the account named `username` if this is one of its recovery codes.
+def find_account_id(username: str) -> str | None:
+    """Return the id of the account with a name. To read a whole row takes longer than none."""
+    id: str | None = fetch_value(_ID_BY_NAME, username=username.lower())
+    return id
 
-    This takes the same time whether there is such an account or not. It is counted like the check
-    of a password, together with those of this account.
+
+def verify_recovery_code(id: str | None, code: str) -> Row | None:
+    """Return the account with this id if this is one of its recovery codes.
+
+    This takes the same time whether there is such an account or not.
     """
-    id = fetch_value(_ID_BY_NAME, username=username.lower())  # a whole row takes longer than none
-    count_guess(id or username.lower(), hits)
     known = fetch_value(_CODES, id=id or "") or _NO_CODES
     code_hash = _hash_code(code)
     matches = [hmac.compare_digest(code_hash, each) for each in known.split()]
-    return queries.find_account_by_id(id) if any(matches) else None
+    return queries.find_account_by_id(id) if id and any(matches) else None
 
 
 def use_link(user_id: str, code: str) -> bool:

@@ -19,6 +19,7 @@ from posting.web.fields import (
     LINE_OR_EMPTY_PATTERN,
     NOT_BLANK_PATTERN,
     ONE_LINE_PATTERN,
+    VISIBLE_OR_EMPTY_PATTERN,
     Identifier,
     Length,
     OneOf,
@@ -28,6 +29,7 @@ from posting.web.fields import (
     TimestampInput,
     described,
     extensible,
+    keeps_direction,
     not_blank,
     one_line,
 )
@@ -91,7 +93,7 @@ class Credentials(Input):
     password = String(
         required=True,
         validate=Length(max=MAX_PASSWORD_LENGTH),
-        metadata={"format": "password"} | described("a long walk by the sea"),
+        metadata=described("a long walk by the sea"),
     )
 
 
@@ -110,12 +112,15 @@ class Profile(Input):
     password = NewPassword(required=True)
     display_name = String(
         allow_none=True,
-        validate=[Length(max=64), not_blank, one_line],
+        validate=[Length(max=64), not_blank, one_line, keeps_direction],
         pattern=LINE_OR_EMPTY_PATTERN,
         metadata=described("Ada Lovelace"),
     )
     bio = String(
-        allow_none=True, validate=Length(max=500), metadata=described("I write about engines.")
+        allow_none=True,
+        validate=[Length(max=500), not_blank],
+        pattern=VISIBLE_OR_EMPTY_PATTERN,
+        metadata=described("I write about engines."),
     )
 
     @validates_schema
@@ -164,8 +169,7 @@ class ProfileChange(Profile):
     """A change to an account; a new password requires the current one."""
 
     current_password = String(
-        validate=Length(max=MAX_PASSWORD_LENGTH),
-        metadata={"format": "password"} | described("the old and tired one"),
+        validate=Length(max=MAX_PASSWORD_LENGTH), metadata=described("the old and tired one")
     )
 
 
@@ -212,7 +216,7 @@ class RecoveryCodesInput(Input):
     current_password = String(
         required=True,
         validate=Length(max=MAX_PASSWORD_LENGTH),
-        metadata={"format": "password"} | described("a long walk by the sea"),
+        metadata=described("a long walk by the sea"),
     )
 
 

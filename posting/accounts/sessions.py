@@ -168,6 +168,7 @@ def cookie_header(token: str | None) -> dict[str, str]:
 
 
 def _token_of(sent: Request) -> str | None:
+    """Return the token in the session cookie."""
     return sent.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from posting.accounts import schemas, tokens
-from posting.accounts.events import ApplicationDecided
-from posting.accounts.models import User
+from posting.accounts.events import AccountEdited, ApplicationDecided, ModeratorDemoted
+from posting.accounts.models import MODERATOR, User
 from posting.accounts.names import INDEX
 from posting.db.editing import edit
 from posting.db.events import announce
@@ -65,5 +65,17 @@ def restore(user_id: str) -> None:
 
 def edit_user(user: Row, changes: Mapping[str, Any]) -> None:
     """Edit a locked account, and index it again if it has another name."""
-    if edit(User, user, changes) and not changes.keys().isdisjoint({"username", "display_name"}):
-        INDEX.replace([{**user._mapping, **changes}])
+    if edit(User, user, changes):
+        if not changes.keys().isdisjoint({"username", "display_name"}):
+            INDEX.replace([{**user._mapping, **changes}])
+        announce(AccountEdited(user.id))
+
+
+def set_role(user: Row, role: str) -> bool:
+    """Set the role of a locked account, and return whether this changes anything."""
+    if not edit(User, user, {"role": role}):
+        return False
+    announce(AccountEdited(user.id))
+    if role != MODERATOR:
+        announce(ModeratorDemoted(user.id))
+    return True

@@ -1,1 +1,1 @@
-"""The log of changes to posts, comments and images, for apps that keep a copy of them."""
+"""The log of changes to posts, comments, images and accounts, for apps that keep a copy of them."""

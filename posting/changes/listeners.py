@@ -1,6 +1,7 @@
 """Listeners that record a change within the transaction of an event."""
 
-from posting.changes.models import COMMENT, CREATED, DELETED, EDITED, IMAGE, POST
+from posting.accounts.events import AccountDeleted, AccountEdited
+from posting.changes.models import COMMENT, CREATED, DELETED, EDITED, IMAGE, POST, USER
 from posting.changes.store import record, record_all, record_deletion_of_posts
 from posting.comments.events import (
     CommentCreated,
@@ -27,4 +28,6 @@ LISTENERS: Listeners = (
     (ImageAdded, lambda event: record(IMAGE, event.id, event.post_id, CREATED)),
     (ImageDescribed, lambda event: record(IMAGE, event.id, event.post_id, EDITED)),
     (ImageDeleted, lambda event: record(IMAGE, event.id, event.post_id, DELETED)),
+    (AccountEdited, lambda event: record(USER, event.id, None, EDITED)),
+    (AccountDeleted, lambda event: record(USER, event.id, None, DELETED)),
 )

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -11,17 +10,14 @@ from werkzeug.exceptions import Gone
 from posting.changes import schemas
 from posting.changes.models import Change
 from posting.db.base import db
-from posting.db.epoch import current_epoch
+from posting.db.epoch import Epoch, current_epoch
 from posting.db.transactions import fetch_all, fetch_one
-from posting.db.types import now
 from posting.web.errors import InvalidInput, input_error
 from posting.web.pagination import NOT_A_CURSOR
 from posting.web.problems import Coded
 from posting.web.rows import Item, columns, to_items
 
-LIFETIME = timedelta(days=30)
-# A cursor has a day and not a time, so that a response stays the same while nothing changes.
-CURSOR = re.compile(r"([0-9a-f]{16})\.([0-9]{1,18})\.([0-9]{1,18})\.([0-9]{1,6})", re.ASCII)
+CURSOR = re.compile(r"([0-9a-f]{16})\.([0-9]{1,18})\.([0-9]{1,18})", re.ASCII)
 
 
 class CursorExpired(Coded, Gone):
@@ -37,14 +33,13 @@ class Place(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """A place in an epoch, with the day from which on the changes after it must be known."""
+    """A place in an epoch."""
 
     epoch: str
     place: Place
-    day: date
 
     def __str__(self) -> str:
-        return f"{self.epoch}.{self.place.transaction_id}.{self.place.seq}.{self.day.toordinal()}"
+        return f"{self.epoch}.{self.place.transaction_id}.{self.place.seq}"
 
 
 _transaction, _seq = (sa.bindparam(name, type_=sa.BigInteger()) for name in Place._fields)
@@ -63,6 +58,8 @@ _ENDS: Mapping[str, sa.Select[int, int]] = {
         sa.literal(0),
     ),
 }
+# The place of the last change that was purged.
+_PURGED = sa.select(Epoch.purged_transaction_id, Epoch.purged_seq, Epoch.purged_epoch)
 _CHANGES_AFTER: Mapping[str, sa.Select[*tuple[Any, ...]]] = {
     "sqlite": _CHANGES.where(Change.seq > _seq).order_by(Change.seq),
     "postgresql": _CHANGES.where(
@@ -77,26 +74,25 @@ def list_changes(after: str | None, limit: int) -> tuple[list[Item], str]:
 
     Raise 410 for a cursor that has expired, and 422 for any other text.
     """
-    dialect, today = db.engine.dialect.name, now().date()
+    dialect = db.engine.dialect.name
     epoch = current_epoch()
     end = Place(*(fetch_one(_ENDS[dialect]) or ()))
     if after is None:
-        return [], str(Cursor(epoch, end, today))
+        return [], str(Cursor(epoch, end))
     cursor = _read_cursor(after)
-    if cursor.epoch != epoch or today - cursor.day > LIFETIME or cursor.place > end:
+    if cursor.epoch != epoch or cursor.place > end:
         raise CursorExpired
     values = {**cursor.place._asdict(), "end": end.transaction_id, "limit": limit}
     items = to_items(fetch_all(_CHANGES_AFTER[dialect], **values))
+    # Last, because changes may have been purged since.
+    [(*purged, purged_epoch)] = fetch_all(_PURGED)
+    if purged_epoch == epoch and cursor.place < Place(*purged):
+        raise CursorExpired
     places = [Place(item.pop("transaction_id"), item.pop("seq")) for item in items]
-    day = today
-    if len(items) == limit:  # more may follow, and be nearly as old
-        day = min(today, datetime.fromisoformat(items[-1]["at"]).date())
-    return items, str(Cursor(epoch, places[-1] if places else cursor.place, day))
+    return items, str(Cursor(epoch, places[-1] if places else cursor.place))
 
 
 def _read_cursor(text: str) -> Cursor:
-    match = CURSOR.fullmatch(text)
-    if match and 0 < int(match[4]) <= date.max.toordinal():
-        place = Place(int(match[2]), int(match[3]))
-        return Cursor(match[1], place, date.fromordinal(int(match[4])))
+    if match := CURSOR.fullmatch(text):
+        return Cursor(match[1], Place(int(match[2]), int(match[3])))
     raise InvalidInput([input_error(NOT_A_CURSOR, parameter="after")])

@@ -6,7 +6,7 @@ from posting.changes.models import CHANGES, KINDS
 from posting.web.fields import Identifier, Length, Parameter, Timestamp, described, extensible
 from posting.web.schemas import Input, Output, page_size
 
-EXAMPLE_CURSOR = "5f2c9d7a41e0b388.0.1234.739944"
+EXAMPLE_CURSOR = "5f2c9d7a41e0b388.0.1234"
 
 
 class ChangesQuery(Input):
@@ -24,11 +24,14 @@ class ChangesQuery(Input):
 
 
 class Change(Output):
-    """A post, comment or image that was created, edited or deleted."""
+    """A post, comment or image that was created, edited or deleted, or an account of a member."""
 
     kind = fields.String(metadata=extensible(KINDS, "comment"))
     id = Identifier()
-    post_id = Identifier("The post to which the object belongs, or the post itself.")
+    post_id = Identifier(
+        "The post to which the object belongs, or the post itself. Null for an account.",
+        allow_none=True,
+    )
     change = fields.String(metadata=extensible(CHANGES, "created"))
     at = Timestamp()
 

@@ -9,7 +9,9 @@ import sqlalchemy as sa
 from posting.changes.models import COMMENT, DELETED, IMAGE, LIFETIME, POST, Change
 from posting.comments.models import Comment
 from posting.db.base import db
-from posting.db.transactions import execute
+from posting.db.epoch import Epoch, current_epoch
+from posting.db.purge import trusted_now
+from posting.db.transactions import execute, fetch_value
 from posting.db.types import UtcDateTime, now
 from posting.images.models import Image
 from posting.posts.models import Post
@@ -21,18 +23,29 @@ _XID: Mapping[str, sa.ColumnElement[Any]] = {
     "sqlite": sa.null(),
     "postgresql": sa.cast(sa.cast(sa.func.pg_current_xact_id(), sa.Text()), sa.BigInteger()),
 }
+# A change with this transaction or a later one is from another server, by pg_restore.
+_NEXT_XID: Mapping[str, sa.ColumnElement[int]] = {
+    "sqlite": sa.literal(1),
+    "postgresql": sa.literal_column(
+        "pg_snapshot_xmax(pg_current_snapshot())::text::bigint", sa.BigInteger()
+    ),
+}
 _POSTS: sa.BindParameter[Any] = sa.bindparam("posts", expanding=True)
 _TIME = sa.bindparam("time", type_=UtcDateTime())
 _first = sa.select(Change.seq, Change.at).order_by(Change.seq).limit(MAX_PURGED)
 _first = _first.with_for_update(skip_locked=True)
 # A CTE, because Postgres may execute a subquery again for each row, and then it deletes more.
 _oldest = _first.cte("oldest")
-_PURGE = sa.delete(Change).where(
-    Change.seq.in_(sa.select(_oldest.c.seq).where(_oldest.c.at < _TIME))
+_PURGE = (
+    sa.delete(Change)
+    .where(Change.seq.in_(sa.select(_oldest.c.seq).where(_oldest.c.at < _TIME)))
+    .returning(sa.func.coalesce(Change.transaction_id, 0).label("transaction_id"), Change.seq)
 )
+_LOCK_PURGED = sa.select(Epoch.purged_transaction_id, Epoch.purged_seq, Epoch.purged_epoch)
+_LOCK_PURGED = _LOCK_PURGED.with_for_update(skip_locked=True)
 
 
-def record(kind: str, id: str, post_id: str, change: str) -> None:
+def record(kind: str, id: str, post_id: str | None, change: str) -> None:
     """Record the change of one object."""
     values = {"kind": kind, "id": id, "post_id": post_id, "change": change, "at": now()}
     key = execute(_insert(db.engine.dialect.name), **values).inserted_primary_key
@@ -55,11 +68,25 @@ def record_deletion_of_posts(ids: list[str]) -> None:
 
 
 def purge() -> None:
-    """Delete the oldest changes that have expired.
+    """Delete the oldest changes that have expired, and note the place of the last one.
 
-    Call this after a change is recorded, so that the last change is never deleted.
+    A cursor before this place has expired, whatever the clock says. Call this after a change is
+    recorded, so that the last change is never deleted.
     """
-    execute(_PURGE, time=now() - LIFETIME)
+    purged = execute(_LOCK_PURGED).one_or_none()
+    if purged is None:  # another transaction is purging
+        return
+    gone = execute(_PURGE, time=trusted_now() - LIFETIME).all()
+    next_xid = fetch_value(sa.select(_NEXT_XID[db.engine.dialect.name]))
+    places = [tuple(row) for row in gone if row.transaction_id < next_xid]
+    if places:
+        *former, former_epoch = purged
+        epoch = current_epoch()
+        if former_epoch == epoch:
+            places.append(tuple(former))
+        transaction_id, seq = max(places)
+        place = {"purged_transaction_id": transaction_id, "purged_seq": seq}
+        execute(sa.update(Epoch).values(place | {"purged_epoch": epoch}))
 
 
 @cache

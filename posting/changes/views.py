@@ -1,4 +1,4 @@
-"""The list of changes, for apps that keep a copy of the content."""
+"""The list of changes, for apps that keep a copy of the content and of its authors."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ CHECKS = {
         WHERE comment.thread_id IS DISTINCT FROM coalesce(parent.thread_id, comment.id)
         OR comment.thread_at IS DISTINCT FROM coalesce(parent.thread_at, comment.created_at)""",
     "the comment_count of post {} is wrong": """
-        SELECT id FROM posts WHERE comment_count <> (
+        SELECT id FROM posts WHERE deleted_at IS NULL AND comment_count <> (
             SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL
         )""",
     "the last_comment_at of post {} is wrong": """
@@ -20,5 +20,5 @@ CHECKS = {
             SELECT post_id, max(created_at) AS latest FROM comments
             WHERE content IS NOT NULL GROUP BY post_id
         ) AS found ON post_id = posts.id
-        WHERE last_comment_at IS DISTINCT FROM latest""",
+        WHERE deleted_at IS NULL AND last_comment_at IS DISTINCT FROM latest""",
 }

@@ -7,8 +7,10 @@ from posting.comments.models import Comment
 from posting.db.base import Identifier
 from posting.db.transactions import Row, fetch_one, fetch_value
 from posting.db.types import UtcDateTime
+from posting.markdown import BEGINNING
 from posting.posts.locks import lock_post_of
 from posting.posts.models import Post
+from posting.posts.queries import DELETED_POSTS
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, select, to_item
 
@@ -17,14 +19,14 @@ class NoSuchComment(NoSuch, thing="comment"):
     pass
 
 
-COMMENTS = select(schemas.Comment, Comment)
+COMMENTS = select(schemas.Comment, Comment).where(Comment.post_id.not_in(DELETED_POSTS))
 COMMENTS_ON_POST = COMMENTS.where(Comment.post_id == sa.bindparam("post"))
 # Comments on several posts, without placeholders, which have no author either.
 COMMENTS_WITH_POSTS = (
     select(schemas.CommentWithPost, Comment)
     .join(Post, Post.id == Comment.post_id)
     .add_columns(Post.title.label("post_title"))
-    .where(Comment.content.is_not(None))
+    .where(Comment.content.is_not(None), Post.deleted_at.is_(None))
 )
 COMMENTS_BY_AUTHOR = COMMENTS_WITH_POSTS.where(Comment.author_id == sa.bindparam("author"))
 # The time of the last comment on a post. This is no placeholder, whose replies would be newer.
@@ -54,9 +56,8 @@ THREAD_OF_COMMENT = sa.select(Comment.thread_at, Comment.thread_id, Comment.crea
     Comment.id == sa.bindparam("id"), Comment.post_id == sa.bindparam("post")
 )
 # The beginning of a comment, for a page that shows the comment as one line above its replies.
-EXCERPT_LENGTH = 400  # characters of the content
 _BRIEF = select(schemas.Comment, Comment, without=["content"]).add_columns(
-    sa.func.substr(Comment.content, 1, EXCERPT_LENGTH).label("content")
+    sa.func.substr(Comment.content, 1, BEGINNING).label("content")
 )
 # The comments with some ids, and the comments above them, a few steps up.
 MAX_STEPS = 6
@@ -75,7 +76,9 @@ COMMENTS_ABOVE = (
     .order_by(Comment.created_at)
     .limit(sa.bindparam("limit", type_=sa.Integer()))
 )
-_COLUMNS = sa.select(Comment.__table__).where(Comment.id == sa.bindparam("id"))
+_COLUMNS = sa.select(Comment.__table__).where(
+    Comment.id == sa.bindparam("id"), Comment.post_id.not_in(DELETED_POSTS)
+)
 COMMENT = COMMENTS.add_columns(Comment.version).where(Comment.id == sa.bindparam("id"))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.accounts.deletion import Content, Step
+from posting.accounts.deletion import ROWS_PER_STEP, Content, Step
 from posting.comments import schemas, threads
 from posting.comments.events import (
     CommentCreated,
@@ -21,6 +21,7 @@ from posting.comments.events import (
 from posting.comments.models import Comment
 from posting.comments.queries import count_comments_by
 from posting.comments.search import INDEX
+from posting.db.cascades import delete_below
 from posting.db.editing import edit, edit_stamp
 from posting.db.events import announce
 from posting.db.transactions import Row, execute, fetch_all
@@ -116,12 +117,13 @@ def _clear_step(user_id: str, with_content: bool) -> Step:
     still_own = sa.select(Comment.id).where(
         Comment.id.in_([row.id for row in rows]), Comment.author_id == user_id
     )
-    ids = [row.id for row in fetch_all(still_own)]
+    ids = found = [row.id for row in fetch_all(still_own)]
     if with_content:
+        ids = delete_below(Comment, found, ROWS_PER_STEP)  # notifications
         delete_comments(ids)
     else:
         _remove_author(Comment.id.in_(ids))
-    return Step(len(rows), has_more=len(rows) == COMMENTS_PER_STEP)
+    return Step(len(ids), has_more=len(ids) < len(found) or len(rows) == COMMENTS_PER_STEP)
 
 
 def _clear_rest(user_id: str, with_content: bool) -> None:

@@ -1,6 +1,6 @@
 """Comments and replies: list, read, write, edit, delete."""
 
-from functools import partial
+from datetime import datetime
 from typing import Any
 
 from werkzeug.exceptions import Forbidden
@@ -14,7 +14,7 @@ from posting.accounts.current_user import (
     user_id,
 )
 from posting.accounts.events import Removal
-from posting.accounts.permissions import NotAuthor, is_author, may_delete
+from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
 from posting.comments import queries, schemas, store, threads
@@ -23,11 +23,12 @@ from posting.comments.search import INDEX
 from posting.db.transactions import commit
 from posting.markdown import excerpt
 from posting.posts.locks import lock_post
-from posting.posts.queries import NoSuchPost, post_exists
+from posting.posts.queries import NoSuchPost, is_locked, post_exists
 from posting.posts.texts import PreparedText, prepare_text
-from posting.search.results import SearchBusy, paginate_results
+from posting.search.results import paginate_results
+from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
-from posting.web.etags import etag_header, require_version
+from posting.web.etags import Condition, etag_header
 from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
@@ -136,27 +137,34 @@ def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
     return page.items, page.headers
 
 
+def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
+    """Prepare the text of a comment, if the current user may write it."""
+    _require_unlocked(locked=is_locked(id))
+    threads.get_parent(body.get("parent_id"), id)
+    return prepare_text(INDEX, body)
+
+
 @comments.post(
     "/posts/<nanoid:id>/comments",
     access=SIGNED_IN,
     limit=LIMIT,
     body=schemas.CommentInput(),
-    prepare=partial(prepare_text, INDEX),
+    prepare=prepare_comment,
     idempotent=True,
     status=201,
     returns=schemas.Comment(),
-    headers=["ETag", "Location"],
+    headers=["Location"],
     errors=[PostLocked, NoSuchPost],
 )
 def create_comment(id: str, body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
     """Comment on a post, or reply to a comment on it."""
     lock_current_user()
-    if lock_post(id).locked and not current_user.is_moderator:
-        raise PostLocked
+    _require_unlocked(locked=lock_post(id).locked)
     parent = threads.get_parent(body.get("parent_id"), id)
     comment = store.insert_comment(id, current_user.id, body, parent, prepared)
     comment["author"] = current_user.as_author()
-    headers = etag_header(comment.pop("version"))
+    version = comment.pop("version")
+    headers = etag_header(comment, version)
     headers["Location"] = external_url("comments.get_comment", id=comment["id"])
     return once.commit(comment, headers)
 
@@ -171,41 +179,51 @@ def create_comment(id: str, body: dict[str, Any], prepared: PreparedText, once: 
 def get_comment(id: str) -> Reply:
     """Read a comment."""
     comment = queries.get_comment(id)
-    return comment, etag_header(comment.pop("version"))
+    version = comment.pop("version")
+    return comment, etag_header(comment, version)
+
+
+def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> PreparedText:
+    """Prepare the text of an edit, if the current user may edit the comment."""
+    comment = queries.get_comment(id)
+    if comment["content"] is None:
+        raise NoSuchComment
+    _check_edit(comment["author"] and comment["author"]["id"], condition, comment["version"])
+    return prepare_text(INDEX, comment | body, former=comment["content"])
 
 
 @comments.patch(
     "/comments/<nanoid:id>",
     access=SIGNED_IN,
+    limit=EDIT_LIMIT,
     body=schemas.CommentChange(partial=True),
-    if_match=True,
+    conditional=True,
+    prepare=prepare_edit,
     returns=schemas.Comment(),
-    headers=["ETag"],
     errors=[CommentEditForbidden, NoSuchComment],
 )
-def edit_comment(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
+def edit_comment(
+    id: str, body: dict[str, Any], condition: Condition, prepared: PreparedText
+) -> Reply:
     """Edit your own comment."""
-    former = queries.get_comment(id)
-    text = prepare_text(INDEX, former | body, former=former["content"])
     comment = get_comment_for_update(id)
-    if not is_author(comment.author_id):
-        raise CommentEditForbidden
-    require_version(if_match, comment.version)
-    store.edit_comment(comment, body, text)
+    _check_edit(comment.author_id, condition, comment.version, comment.updated_at)
+    store.edit_comment(comment, body, prepared)
     edited = queries.get_comment(id)
     commit()
-    return edited, etag_header(edited.pop("version"))
+    version = edited.pop("version")
+    return edited, etag_header(edited, version)
 
 
 @comments.delete(
     "/comments/<nanoid:id>",
     access=SIGNED_IN,
     query=RemovalQuery(),
-    if_match=True,
+    conditional=True,
     status=204,
     errors=[CommentDeletionForbidden, NoSuchComment],
 )
-def delete_comment(id: str, query: dict[str, str], if_match: str | None) -> Reply:
+def delete_comment(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete your own comment, or any comment as a moderator.
 
     A comment with replies is kept for them, without author and content.
@@ -213,10 +231,25 @@ def delete_comment(id: str, query: dict[str, str], if_match: str | None) -> Repl
     comment = get_comment_for_update(id)
     if not may_delete(comment.author_id):
         raise CommentDeletionForbidden
-    require_version(if_match, comment.version)
-    text = excerpt(comment.content[: queries.EXCERPT_LENGTH])
+    condition.require_version(comment.version, comment.updated_at)
+    text = excerpt(comment.content)
     removal = Removal("comment", id, comment.author_id, text, query.get("reason"))
     acts.record_removal(removal)
     store.delete_comments([id])
     commit()
     return None
+
+
+def _require_unlocked(*, locked: bool) -> None:
+    """Raise 403 if the post is locked, unless the current user is a moderator."""
+    if locked and not current_user.is_moderator:
+        raise PostLocked
+
+
+def _check_edit(
+    author_id: str | None, condition: Condition, version: int, updated_at: datetime | None = None
+) -> None:
+    """Raise 403 unless the current user is the author, and 412 unless the condition holds."""
+    if not is_author(author_id):
+        raise CommentEditForbidden
+    condition.require_version(version, updated_at)

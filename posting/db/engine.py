@@ -1,21 +1,24 @@
 """The database engine: where the database is, and the pool of connections to it."""
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import sqlalchemy as sa
 from flask import Flask, current_app
 from pysqlite3 import dbapi2
 
-from posting.config import StartError
+from posting.config import THREADS, StartError
 from posting.db import postgres, sqlite
 from posting.db.base import db
 
 EXTENSION = "posting.connections"
 
 POOL: dict[str, Any] = {
-    "pool_size": 8,
+    "pool_size": THREADS,
     "max_overflow": 0,
     "pool_timeout": 5,
     "hide_parameters": True,
@@ -40,17 +43,18 @@ def init_app(app: Flask) -> None:
     except (sa.exc.ArgumentError, ValueError):  # whose message may contain part of a password
         raise StartError("POSTING_DATABASE_URL cannot be used: it is not a valid URL.") from None
     with app.app_context():
-        engine, file = db.engine, _file()
+        engine, file = db.engine, sqlite_file()
     if engine.dialect.name == "postgresql":
         postgres.listen(engine)
-        return
-    if file and file.parent == Path(app.instance_path):
-        sa.event.listen(engine, "do_connect", lambda *_: create_instance_folder(app))
-    sqlite.listen(engine, in_memory=file is None)  # after the folder, since it creates the file
+    else:
+        sqlite.listen(engine, file)
 
 
 def _locate(url: sa.URL, folder: str) -> sa.URL:
-    """Return the URL of a database in memory or on a server, or a URL with the path of its file."""
+    """Return the URL of a database in memory or on a server, or a URL with the path of its file.
+
+    No connection to a file creates it (`mode=rw`): see `create_database_file`.
+    """
     if url.get_backend_name() != "sqlite":
         return url
     name = url.database or ""
@@ -58,8 +62,12 @@ def _locate(url: sa.URL, folder: str) -> sa.URL:
         return sa.make_url("sqlite://")  # the only form that every library knows
     # For a relative path, Flask-SQLAlchemy would create the instance folder at once, even for a
     # command that only looks whether there is a database.
-    prefix = "file:" if url.query.get("uri") else ""
-    return url.set(database=f"{prefix}{Path(folder, name.removeprefix(prefix))}")
+    # SQLite keeps its other files beside the target of a link, which may change later.
+    if url.query.get("uri"):
+        name = f"file:{Path(folder, name.removeprefix('file:')).resolve()}"
+    else:
+        name = Path(folder, name).resolve().as_uri()
+    return url.set(database=name).update_query_dict({"mode": "rw", "uri": "true", **url.query})
 
 
 def _options(url: sa.URL) -> dict[str, object]:
@@ -79,6 +87,24 @@ def create_instance_folder(app: Flask) -> None:
             f"The instance folder {app.instance_path} cannot be created ({error.strerror}). "
             "Create it, or name another with POSTING_INSTANCE_PATH."
         ) from None
+
+
+def create_database_file() -> None:
+    """Create the file of a new SQLite database for its owner alone, before anything connects to it.
+
+    SQLite gives the files beside it the same mode. Never open a file that SQLite may have open: the
+    locks of a process on a file end when the process closes any of its descriptors of the file
+    (https://www.sqlite.org/howtocorrupt.html, 2.2).
+
+    Raise StartError if the instance folder cannot be created. SQLite reports other errors.
+    """
+    file = sqlite_file()
+    if file is None or os.path.exists(file) or db.engine.url.query["mode"] == "ro":
+        return
+    if file.parent == Path(current_app.instance_path).resolve():
+        create_instance_folder(current_app)
+    with suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def on_close(app: Flask, close: Callable[[], None]) -> None:
@@ -103,15 +129,9 @@ def is_in_memory() -> bool:
 
 def sqlite_file() -> Path | None:
     """Return the file of an SQLite database, or None for one in memory and for Postgres."""
-    file = _file()
-    return file.resolve() if file else None
-
-
-def _file() -> Path | None:
     if db.engine.dialect.name != "sqlite" or is_in_memory():
         return None
-    name = str(db.engine.url.database)
-    return Path(name.removeprefix("file:"))  # a URL with uri=true has that prefix
+    return Path(unquote(urlsplit(db.engine.url.database).path))
 
 
 def url_without_password() -> sa.URL:

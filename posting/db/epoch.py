@@ -5,21 +5,34 @@ Positions in the order of commits, such as those in cursors, count only within o
 
 import hashlib
 from collections.abc import Mapping
+from datetime import datetime
 
 import sqlalchemy as sa
+from sqlalchemy import BigInteger, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from posting.db.base import NOT_ARCHIVED, Base, Identifier, db
 from posting.db.transactions import fetch_all
-from posting.db.types import new_id
+from posting.db.types import new_id, now
 
 
 class Epoch(Base):
-    """A random id, which restores and imports replace. The table has one row."""
+    """A random id, which restores and imports replace. The table has one row.
+
+    The row also has what deletions of old rows remember: the place up to which the order of commits
+    is no longer known, which counts only in `purged_epoch`, and the time of `posting.db.purge`.
+    """
 
     __tablename__ = "epochs"
 
     id: Mapped[str] = mapped_column(Identifier, primary_key=True)
+    purged_transaction_id: Mapped[int] = mapped_column(
+        BigInteger, default=0, server_default=sa.text("0")
+    )
+    purged_seq: Mapped[int] = mapped_column(BigInteger, default=0, server_default=sa.text("0"))
+    purged_epoch: Mapped[str | None] = mapped_column(String(16))  # of `current_epoch`
+    clock_read_at: Mapped[datetime | None] = mapped_column()
+    trusted_at: Mapped[datetime | None] = mapped_column()
 
     __table_args__ = (NOT_ARCHIVED,)
 
@@ -46,6 +59,11 @@ def current_epoch() -> str:
 
 
 def renew_epoch(connection: sa.Connection) -> None:
-    """Begin another epoch, within the transaction of the connection."""
+    """Begin another epoch, within the transaction of the connection.
+
+    The clock is read, so that rows do not expire if it jumps before the first row expires.
+    """
+    time = now()
     connection.execute(sa.delete(Epoch))
-    connection.execute(sa.insert(Epoch), {"id": new_id()})
+    values = {"id": new_id(), "clock_read_at": time, "trusted_at": time}
+    connection.execute(sa.insert(Epoch), values)

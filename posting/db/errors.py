@@ -9,6 +9,7 @@ import sqlalchemy as sa
 CANCELED = ("SQLITE_INTERRUPT", "57014")
 DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "53100")
 IO_ERROR = "SQLITE_IOERR"  # pysqlite3 does not say of which kind
+FILE_MOVED = "SQLITE_READONLY_DBMOVED"  # the file was moved, deleted or replaced while it is open
 UNAVAILABLE = (
     *("SQLITE_BUSY", "SQLITE_CANTOPEN", IO_ERROR, "SQLITE_LOCKED", "SQLITE_PROTOCOL"),
     *("SQLITE_READONLY", "25006"),

@@ -2,7 +2,8 @@
 
 import math
 import os
-from contextlib import suppress
+from collections.abc import Mapping
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -11,7 +12,7 @@ from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import event
 
 from posting.db.access import READ_SECONDS, only_reads
-from posting.db.errors import error_reason
+from posting.db.errors import FILE_MOVED, error_reason
 
 BUSY_TIMEOUT_PRAGMA = "busy_timeout=5000"  # milliseconds, for everything but the write lock
 # busy_timeout comes first, so that the other pragmas wait for a lock instead of failing.
@@ -35,27 +36,77 @@ WRITE_LOCK_PAUSE = 0.002  # seconds between two tries
 
 STEPS_PER_CHECK = 10_000  # of SQLite's virtual machine: 1 ms, or 70 ms in a search of long texts
 
-DEADLINE = "deadline"  # by the monotonic clock, in a connection's `info`
+# In the `info` of a connection.
+DEADLINE = "deadline"  # by the monotonic clock
+FILES = "files"  # the paths of the files that it has opened, with their identities
 
 
-def listen(engine: sa.Engine, *, in_memory: bool) -> None:
+Identity = tuple[int, int]  # of a file: its device and its number there
+
+
+def listen(engine: sa.Engine, file: Path | None) -> None:
     """Register what happens to connections, in the order in which it happens.
 
-    A database in memory has no file, and its only connection waits for no other.
+    A database in memory has no `file`, and its only connection waits for no other.
     """
-    if not in_memory:
-        event.listen(engine, "do_connect", _create_private_file)  # before SQLite creates it
     event.listen(engine, "connect", _configure)
+    if file:
+        _watch_files(engine, file)
     event.listen(engine, "connect", _stop_at_deadline)
     event.listen(engine, "checkout", _set_deadline)
     event.listen(engine, "handle_error", _disconnect_if_read_only)
 
 
-def _create_private_file(_dialect: Any, _record: Any, cargs: list[str], cparams: Any) -> None:
-    """Create a new database for its owner alone; SQLite gives the files beside it the same mode."""
-    if not cparams.get("uri"):  # which may forbid creating it
-        with suppress(OSError):  # SQLite raises an error of its own
-            os.close(os.open(cargs[0], os.O_CREAT, 0o600))
+def _watch_files(engine: sa.Engine, file: Path) -> None:
+    """Remember which files each connection has open, and let no other connection open others."""
+    paths = [f"{file}{suffix}" for suffix in ("", "-wal", "-shm")]
+    opened: dict[Any, dict[str, Identity]] = {}
+
+    def refuse_other_files(*_: Any) -> None:
+        for files in [*opened.values()]:
+            _compare_files(files)
+
+    def remember_files(_connection: Any, record: Any) -> None:
+        found = {path: identity for path in paths if (identity := _identify(path))}
+        record.info[FILES] = opened[record] = found
+
+    def forget_files(_connection: Any, record: Any) -> None:
+        opened.pop(record, None)
+
+    event.listen(engine, "do_connect", refuse_other_files)
+    event.listen(engine, "connect", remember_files)
+    event.listen(engine, "close", forget_files)
+
+
+def require_own_files(connection: sa.Connection) -> None:
+    """Raise OperationalError if a file of the database was deleted or replaced.
+
+    SQLite would continue to write into the files that it has open. What it writes would be lost
+    when the process ends.
+    """
+    try:
+        _compare_files(connection.info.get(FILES, {}))
+    except sqlite.OperationalError as error:
+        raise sa.exc.OperationalError("BEGIN IMMEDIATE", None, error) from None
+
+
+def _compare_files(opened: Mapping[str, Identity]) -> None:
+    for path, identity in opened.items():
+        if _identify(path) != identity:
+            error = sqlite.OperationalError(
+                f"{path} was deleted or replaced while the service has it open; restart the service"
+            )
+            error.sqlite_errorname = FILE_MOVED
+            raise error
+
+
+def _identify(path: str) -> Identity | None:
+    """Return the numbers of a file that no other file has, or None if there is no file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _configure(connection: Any, _record: Any) -> None:
@@ -102,6 +153,7 @@ def begin(connection: sa.Connection, *, writes: bool) -> None:
     if not writes:
         connection.exec_driver_sql("BEGIN")
         return
+    require_own_files(connection)
     connection.info[DEADLINE] = math.inf
     give_up = monotonic() + WRITE_LOCK_SECONDS
     # SQLite's own wait pauses for up to 0.1 seconds between tries, so a writer could miss all gaps.

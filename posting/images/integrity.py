@@ -6,7 +6,7 @@ CHECKS = {
         SELECT id FROM images LEFT JOIN image_data ON image_id = id
         WHERE size <> coalesce(length(data), 0)""",
     "the image_count of post {} is wrong": """
-        SELECT id FROM posts WHERE image_count <> (
+        SELECT id FROM posts WHERE deleted_at IS NULL AND image_count <> (
             SELECT count(*) FROM images WHERE post_id = posts.id
         )""",
 }

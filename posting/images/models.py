@@ -55,7 +55,7 @@ class ImageData(Base):
 class Thumbnail(Base):
     """A small WebP of an image. It never changes.
 
-    Images that were added before there were thumbnails have none.
+    An image has none if it was imported without one, until `flask images thumbnails` makes it.
     """
 
     __tablename__ = "thumbnails"

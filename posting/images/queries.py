@@ -11,6 +11,7 @@ from posting.images import schemas
 from posting.images.models import Image, ImageData, Thumbnail
 from posting.posts.locks import lock_post_of
 from posting.posts.models import Post
+from posting.posts.queries import DELETED_POSTS
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, insert, select, to_item, to_items
 
@@ -26,7 +27,9 @@ class NoSuchThumbnail(NoSuch, thing="thumbnail"):
 # The path of an image in a text, but not that of its thumbnail.
 IMAGE_PATH = re.compile(rf"/images/([\w-]{{{ID_LENGTH}}})(?![\w/-])", re.ASCII)
 
+_EXISTS = Image.post_id.not_in(DELETED_POSTS)
 IMAGES = select(schemas.Image, Image).add_columns(Image.has_thumbnail.label("has_thumbnail"))
+IMAGES = IMAGES.where(_EXISTS)
 INSERT_IMAGE = insert(schemas.Image, Image)
 IMAGE_COUNT = sa.select(sa.func.count()).where(Image.post_id == Post.id).scalar_subquery()
 UPDATE_COUNT = (
@@ -41,8 +44,8 @@ IMAGES_OF_POSTS = IMAGES.where(Image.post_id.in_(sa.bindparam("posts", expanding
 IMAGE = IMAGES.where(Image.id == sa.bindparam("id"))
 _WITH_AUTHOR = IMAGE.add_columns(Post.author_id.label("author_id")).join(Image.post)
 IMAGE_FILE = sa.select(Image.media_type, ImageData.data).join_from(ImageData, Image)
-IMAGE_FILE = IMAGE_FILE.where(Image.id == sa.bindparam("id"))
-IMAGE_TYPE = sa.select(Image.media_type).where(Image.id == sa.bindparam("id"))
+IMAGE_FILE = IMAGE_FILE.where(Image.id == sa.bindparam("id"), _EXISTS)
+IMAGE_TYPE = sa.select(Image.media_type).where(Image.id == sa.bindparam("id"), _EXISTS)
 # Of a post with several thumbnails, the second comes with the text, which says which is the first.
 _NUMBERED = (
     sa.select(
@@ -60,8 +63,10 @@ _NUMBERED = (
 )
 _TEXT = sa.select(Post.content).where(Post.id == _NUMBERED.c.post_id).scalar_subquery()
 THUMBNAILS_OF_POSTS = sa.select(_NUMBERED, sa.case((_NUMBERED.c.number == 2, _TEXT)).label("text"))
-THUMBNAIL_FILE = sa.select(Thumbnail.data).where(Thumbnail.image_id == sa.bindparam("id"))
-THUMBNAIL_ID = sa.select(Thumbnail.image_id).where(Thumbnail.image_id == sa.bindparam("id"))
+_thumbnails = sa.select().join_from(Thumbnail, Image)
+_thumbnails = _thumbnails.where(Thumbnail.image_id == sa.bindparam("id"), _EXISTS)
+THUMBNAIL_FILE = _thumbnails.with_only_columns(Thumbnail.data)
+THUMBNAIL_ID = _thumbnails.with_only_columns(Thumbnail.image_id)
 
 
 def get_image(id: str) -> Item:

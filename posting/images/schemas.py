@@ -4,6 +4,7 @@ from marshmallow import fields
 
 from posting.web.fields import (
     EXAMPLE_ID,
+    VISIBLE_OR_EMPTY_PATTERN,
     File,
     Identifier,
     Length,
@@ -11,6 +12,7 @@ from posting.web.fields import (
     Timestamp,
     described,
     extensible,
+    not_blank,
 )
 from posting.web.schemas import Input, Output
 
@@ -21,7 +23,8 @@ def alt_text(*, allow_none: bool) -> String:
     """Return the field of an image's text alternative."""
     return String(
         allow_none=allow_none,
-        validate=Length(max=500),
+        validate=[Length(max=500), not_blank],
+        pattern=VISIBLE_OR_EMPTY_PATTERN,
         metadata=described("A loom", "A text alternative for people who do not see the image."),
     )
 
@@ -54,8 +57,7 @@ class Image(Output):
         metadata={"format": "uri"}
         | described(
             f"https://example.org/images/{EXAMPLE_ID}/thumbnail",
-            "A WebP of at most 320 pixels on a side and 20 KB. Null for an image that was added "
-            "before there were thumbnails.",
+            "A WebP of at most 320 pixels on a side and 20 KB. Null if there is none.",
         ),
     )
     post_id = Identifier()

@@ -1,6 +1,7 @@
 """Images of posts: add, read, describe, delete."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, TypedDict
 
 import sqlalchemy as sa
@@ -10,7 +11,7 @@ from werkzeug.exceptions import ServiceUnavailable
 from posting.accounts import acts
 from posting.accounts.current_user import READERS, SIGNED_IN, lock_current_user, user_id
 from posting.accounts.events import Removal
-from posting.accounts.permissions import NotAuthor, is_author, may_delete
+from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.schemas import RemovalQuery
 from posting.config import everyone_may_read
 from posting.db.editing import edit
@@ -26,7 +27,7 @@ from posting.posts.queries import NoSuchPost
 from posting.posts.schemas import IMAGES_PER_POST
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput
-from posting.web.etags import etag_of, if_none_match, immutable_headers, require_etag
+from posting.web.etags import Condition, etag_of, if_none_match, immutable_headers
 from posting.web.idempotency import Once
 from posting.web.limits import Counts, Limit
 from posting.web.messages import Message
@@ -65,7 +66,16 @@ class ImagesBusy(Coded, ServiceUnavailable):
         super().__init__(retry_after=2)
 
 
-# Attempts, because decoding is what costs.
+class OwnImageInProgress(Coded, ServiceUnavailable):
+    error_code = "own_image_in_progress"
+    description = "Another image of yours is being processed; send one after the other."
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=2)
+
+
+# Attempts, because decoding is what costs. If only the member's own images keep the service busy,
+# the attempt counts.
 LIMIT = Limit("images", "LIMIT_IMAGES", user_id, Counts.ATTEMPTS, refunded=(ImagesBusy,))
 
 
@@ -78,7 +88,7 @@ LIMIT = Limit("images", "LIMIT_IMAGES", user_id, Counts.ATTEMPTS, refunded=(Imag
     status=201,
     returns=schemas.Image(),
     headers=["Location"],
-    errors=[ImageUploadForbidden, NoSuchPost, ImagesBusy],
+    errors=[ImageUploadForbidden, NoSuchPost, ImagesBusy, OwnImageInProgress],
 )
 def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
     """Add an image to your own post: a PNG, JPEG, WebP or GIF.
@@ -90,9 +100,12 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
     _lock_post_with_space(id)
     commit()  # decoding takes seconds: hold no transaction meanwhile
     try:
-        data = codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
+        with codec.place_of(user_id()):
+            data = codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
     except codec.ImageError as error:
         raise InvalidInput.at("/file", UNUSABLE_IMAGE.format(error)) from None
+    except codec.OwnImageError:
+        raise OwnImageInProgress from None
     except codec.BusyError:
         raise ImagesBusy from None
     _lock_post_with_space(id)
@@ -171,18 +184,18 @@ def get_image_metadata(id: str) -> Reply:
 @images.patch(
     "/images/<nanoid:id>",
     access=SIGNED_IN,
+    limit=EDIT_LIMIT,
     body=schemas.ImageChange(),
-    if_match=True,
+    conditional=True,
     returns=schemas.Image(),
-    headers=["ETag"],
     errors=[ImageEditForbidden, NoSuchImage],
 )
-def edit_image(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
+def edit_image(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     """Change the text alternative of an image of your own post."""
     image = get_image_for_update(id)
     if not is_author(image.author_id):
         raise ImageEditForbidden
-    _require_match(if_match, image)
+    _require_match(condition, image)
     if edit(Image, image, body):
         announce(ImageDescribed(id, image.post_id))
     edited = queries.get_image(id)
@@ -194,16 +207,16 @@ def edit_image(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     "/images/<nanoid:id>",
     access=SIGNED_IN,
     query=RemovalQuery(),
-    if_match=True,
+    conditional=True,
     status=204,
     errors=[ImageDeletionForbidden, NoSuchImage],
 )
-def delete_image(id: str, query: dict[str, str], if_match: str | None) -> Reply:
+def delete_image(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete an image of your own post, or any image as a moderator."""
     image = get_image_for_update(id)
     if not may_delete(image.author_id):
         raise ImageDeletionForbidden
-    _require_match(if_match, image)
+    _require_match(condition, image)
     alt, reason = image.alt and shorten(image.alt), query.get("reason")
     acts.record_removal(Removal("image", id, image.author_id, alt, reason, post_id=image.post_id))
     execute(sa.delete(Image).where(Image.id == id))
@@ -257,10 +270,11 @@ def _with_urls(image: Item) -> Item:
     return {"id": id, "url": url, "thumbnail_url": thumbnail_url} | image
 
 
-def _require_match(if_match: str | None, image: Row) -> None:
-    """Raise 412 unless `If-Match` has the ETag of the metadata, or of the image: its ID."""
+def _require_match(condition: Condition, image: Row) -> None:
+    """Raise 412 unless the preconditions hold for the ETag of the metadata, or of the image."""
     metadata = _with_urls(pick(schemas.Image, image) | {"has_thumbnail": image.has_thumbnail})
-    require_etag(if_match, etag_of(metadata), image.id)
+    updated_at = datetime.fromisoformat(image.updated_at)
+    condition.require(etag_of(metadata), image.id, updated_at=updated_at)
 
 
 def _lock_post_with_space(id: str) -> None:

@@ -1,4 +1,4 @@
-"""The first run: how the first account is created, which is that of a moderator."""
+"""The link by which the first moderator signs up. Servers print it until there is a moderator."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from flask import Flask
 
 from posting.accounts.models import MODERATOR, User
-from posting.db.engine import close_connections
+from posting.db.engine import close_connections, is_in_memory
 from posting.db.errors import error_reason
 from posting.db.transactions import commit, execute, fetch_one, rollback
 from posting.db.types import now, to_rfc3339
@@ -14,13 +14,21 @@ from posting.invitations.models import Invitation
 from posting.invitations.store import create_invitation
 
 LIFETIME = timedelta(days=1)
+IS_FIRST_LINK = Invitation.role == MODERATOR  # no other invitation makes a moderator
+MAX_LINKS = 10  # that work at the same time; each start makes one
+COMMAND = (
+    "There is no moderator yet. Run: flask users create NAME --moderator, "
+    "or for an account that exists: flask users promote NAME"
+)
 
 
 def describe_first_run(app: Flask, server_url: str, *, with_link: bool) -> str | None:
-    """Return what to print when the server starts. Return None if there is an account.
+    """Return what to print when the server starts. Return None if there is a moderator.
 
-    It is a link to sign up, which replaces that of the last start. It is a command instead in logs
-    that others collect, while sign-up is closed, without pages, and if the server knows no URL.
+    It is a new link to sign up. The links of the last starts work as well, since the operator may
+    have sent one of them to somebody, and other processes may have printed theirs. It is a command
+    instead in logs that others collect, while sign-up is closed, without pages, and if the server
+    knows no URL.
 
     Call this before workers are forked, which must not share a connection.
     """
@@ -28,20 +36,31 @@ def describe_first_run(app: Flask, server_url: str, *, with_link: bool) -> str |
     has_page = app.config["PAGES"] and app.config["SIGNUP"] != "closed"
     with app.app_context():
         try:
-            if fetch_one(sa.select(User.id).where(~User.is_pending).limit(1)):
+            if fetch_one(sa.select(User.id).where(User.role == MODERATOR).limit(1)):
                 return None
             if not (with_link and has_page and base):
-                return "There is no account yet. Run: flask users create NAME --moderator"
-            execute(sa.delete(Invitation).where(Invitation.role == MODERATOR))
+                return COMMAND
+            _delete_former_links()
             expires_at = now() + LIFETIME
             _, code = create_invitation(None, role=MODERATOR, expires_at=expires_at)
             commit()
         except sa.exc.SQLAlchemyError as error:
-            return f"No link for the first account can be created ({error_reason(error)})."
+            return f"No link for the first moderator can be created ({error_reason(error)})."
         finally:
             rollback()  # which returns a connection, to be closed with the others
-            close_connections()
+            if not is_in_memory():
+                close_connections()
     return (
-        "There is no account yet. To become the first moderator, sign up with this link. Keep it "
-        f"secret. It works once, until {to_rfc3339(expires_at)}:\n{base}/signup#{code}"
+        "There is no moderator yet. To become the first moderator, sign up with this link, or run "
+        "for an account that exists: flask users promote NAME. Keep the link secret. It works "
+        f"once, until {to_rfc3339(expires_at)}:\n{base}/signup#{code}"
     )
+
+
+def _delete_former_links() -> None:
+    """Delete all links that have expired, and the oldest ones if there are too many."""
+    links = sa.select(Invitation.id).where(IS_FIRST_LINK)
+    newest = links.where(Invitation.expires_at > now()).order_by(Invitation.created_at.desc())
+    newest = newest.limit(MAX_LINKS - 1)
+    is_former = Invitation.id.not_in(newest.scalar_subquery())
+    execute(sa.delete(Invitation).where(IS_FIRST_LINK, is_former))

@@ -36,7 +36,7 @@ _INSERT = insert(schemas.Invitation, Invitation)
 _INVITATION = sa.select(Invitation.secret_hash, Invitation.created_by_id).where(
     Invitation.id == sa.bindparam("id")
 )
-# The link of the first run makes a moderator. It ends when there is one.
+# The links of first_run.py make a moderator. They end when there is one.
 _is_not_late = sa.or_(Invitation.role != MODERATOR, ~sa.exists().where(User.role == MODERATOR))
 _TAKE_USE = (
     sa.update(Invitation)
@@ -103,14 +103,14 @@ def _count_open(user_id: str, time: datetime) -> int:
     return count
 
 
-def end_invitation(id: str, *, created_by_id: str | None = None) -> Row | None:
-    """Delete an invitation, and return its creator's id as a row. Return None if there is none.
+def lock_invitation(id: str) -> None:
+    """Lock an invitation, if there is one, so that no one signs up with it meanwhile."""
+    execute(sa.select(Invitation.id).where(Invitation.id == id).with_for_update())
 
-    With `created_by_id`, there is none that somebody else has created.
-    """
+
+def end_invitation(id: str) -> Row | None:
+    """Delete an invitation, and return its creator's id as a row. Return None if there is none."""
     statement = sa.delete(Invitation).where(Invitation.id == id)
-    if created_by_id:
-        statement = statement.where(Invitation.created_by_id == created_by_id)
     return execute(statement.returning(Invitation.created_by_id)).one_or_none()
 
 
@@ -130,6 +130,9 @@ def take_use(code: str) -> Use:
     taken = execute(_TAKE_USE, invitation=id, time=now()).one_or_none()
     if taken is None:
         raise InvalidInput.at("/invitation", INVALID)
+    if taken.role == MODERATOR:
+        # If two people use two links at the same time, Postgres ends one request as a deadlock.
+        execute(sa.delete(Invitation).where(Invitation.role == MODERATOR, Invitation.id != id))
     return Use(id, found.created_by_id, taken.role)
 
 

@@ -20,8 +20,10 @@ from posting.invitations.queries import NoSuchInvitation
 from posting.invitations.store import TooManyInvitations
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
+from posting.web.etags import Condition, etag_header
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
+from posting.web.rows import Item
 from posting.web.schemas import PageQuery
 from posting.web.urls import external_url
 
@@ -83,8 +85,9 @@ def create_invitation(body: dict[str, Any]) -> Reply:
     commit()
     audit.log("invitation-created", invitation=invitation["id"])
     invitation["created_by"] = current_user.as_author()
-    invitation["url"] = f"{external_url('auth.sign_up')}#{code}"
-    return invitation, {"Location": external_url("invitations.get_invitation", id=invitation["id"])}
+    headers = etag_header(invitation)
+    headers["Location"] = external_url("invitations.get_invitation", id=invitation["id"])
+    return invitation | {"url": f"{external_url('auth.sign_up')}#{code}"}, headers
 
 
 @invitations.get(
@@ -95,23 +98,33 @@ def create_invitation(body: dict[str, Any]) -> Reply:
 )
 def get_invitation(id: str) -> Reply:
     """Read one of your invitations; as a moderator, any."""
+    return _get_invitation(id)
+
+
+@invitations.delete(
+    "/invitations/<nanoid:id>",
+    access=SIGNED_IN,
+    conditional=True,
+    status=204,
+    errors=[NoSuchInvitation],
+)
+def end_invitation(id: str, condition: Condition) -> Reply:
+    """End one of your invitations; as a moderator, any. Accounts created by it stay."""
+    store.lock_invitation(id)
+    invitation = _get_invitation(id)
+    condition.require_body(invitation)
+    store.end_invitation(id)
+    creator = invitation["created_by"]
+    if creator is None or creator["id"] != current_user.id:
+        acts.record("ended", "invitation", id, creator and creator["id"])
+    commit()
+    return None
+
+
+def _get_invitation(id: str) -> Item:
+    """Return an invitation that the current user may see. Raise NoSuchInvitation."""
     invitation = queries.get_invitation(id)
     creator = invitation["created_by"]
     if not (current_user.is_moderator or (creator and creator["id"] == current_user.id)):
         raise NoSuchInvitation
     return invitation
-
-
-@invitations.delete(
-    "/invitations/<nanoid:id>", access=SIGNED_IN, status=204, errors=[NoSuchInvitation]
-)
-def end_invitation(id: str) -> Reply:
-    """End one of your invitations; as a moderator, any. Accounts created by it stay."""
-    own_only = None if current_user.is_moderator else current_user.id
-    ended = store.end_invitation(id, created_by_id=own_only)
-    if ended is None:
-        raise NoSuchInvitation
-    if ended.created_by_id != current_user.id:
-        acts.record("ended", "invitation", id, ended.created_by_id)
-    commit()
-    return None

@@ -3,7 +3,9 @@
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
-from posting.accounts.models import Act, User
+from posting.accounts.facts import describe_account
+from posting.accounts.models import SUSPENDED, Act, User
+from posting.accounts.queries import find_details
 from posting.accounts.schemas import Author
 from posting.comments.models import Comment
 from posting.db.transactions import fetch_one, fetch_value
@@ -11,6 +13,7 @@ from posting.db.types import Rfc3339Text, UtcDateTime
 from posting.moderation import schemas
 from posting.moderation.models import COMMENT, POST, USER, Report
 from posting.posts.models import Post
+from posting.posts.queries import DELETED_POSTS
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, columns, nested_columns, to_item
 
@@ -42,13 +45,17 @@ REPORTS = (
     .outerjoin(_reporter, _reporter.id == Report.reporter_id)
     .outerjoin(_closer, _closer.id == Report.closed_by_id)
     .outerjoin(_author_of, _author_of.id == Report.author_id)
-    .outerjoin(Post, sa.and_(Report.target_kind == POST, Post.id == Report.target_id))
+    .outerjoin(
+        Post,
+        sa.and_(Report.target_kind == POST, Post.id == Report.target_id, Post.deleted_at.is_(None)),
+    )
     .outerjoin(
         Comment,
         sa.and_(
             Report.target_kind == COMMENT,
             Comment.id == Report.target_id,
             Comment.content.is_not(None),
+            Comment.post_id.not_in(DELETED_POSTS),
         ),
     )
     .outerjoin(_member, sa.and_(Report.target_kind == USER, _member.id == Report.target_id))
@@ -75,6 +82,31 @@ ACTS = (
     .outerjoin(_user, _user.id == Act.user_id)
 )
 ACTS_ON_USER = ACTS.where(Act.user_id == sa.bindparam("user"))
+
+
+def describe_member(id: str) -> Item | None:
+    """Return what moderators see of the account with this id, if there is one."""
+    account = describe_account(id)
+    if account is None:
+        return None
+    account["suspension"] = _suspension_of(account)
+    return {name: account[name] for name in schemas.Member._declared_fields}
+
+
+def find_suspension(id: str) -> Item | None:
+    """Return the suspension of an account, if it is suspended."""
+    account = find_details(id)
+    return account and _suspension_of(account)
+
+
+def _suspension_of(account: Item) -> Item | None:
+    if account["state"] != SUSPENDED:
+        return None
+    return {
+        "reason": account["suspension_reason"],
+        "since": account["suspended_at"],
+        "until": account["suspended_until"],
+    }
 
 
 def get_report(id: str) -> Item:

@@ -126,6 +126,12 @@ class Suspension(Output):
     until = Timestamp("Null if it lasts until it is lifted.", allow_none=True)
 
 
+class Mark(Output):
+    """A lock or a pin of a post."""
+
+    since = Timestamp()
+
+
 class RemovalInput(Input):
     """A step of the removal of everything that a member has written."""
 

@@ -115,9 +115,9 @@ def _refuse_many_dismissed(reporter_id: str) -> None:
     if len(closed) < JUDGED or any(report.outcome != DISMISSED for report in closed):
         return
     time = now()
-    recent = fetch_all(
-        latest.where(Report.created_at > time - LOWER_LIMIT.window).limit(LOWER_LIMIT.amount)
-    )
+    # Not those from the future, when the clock was wrong: the limit would last until then.
+    is_recent = Report.created_at.between(time - LOWER_LIMIT.window, time)
+    recent = fetch_all(latest.where(is_recent).limit(LOWER_LIMIT.amount))
     if len(recent) == LOWER_LIMIT.amount:
         left = recent[-1].created_at + LOWER_LIMIT.window - time
         raise LimitReached(LOWER_LIMIT, seconds=max(1, left // timedelta(seconds=1)))

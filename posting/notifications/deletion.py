@@ -1,4 +1,4 @@
-"""Notifications when an account is deleted."""
+"""Notifications and subscriptions when an account is deleted."""
 
 from contextlib import suppress
 from functools import partial
@@ -6,16 +6,21 @@ from functools import partial
 import sqlalchemy as sa
 
 from posting.accounts.deletion import Content, Step
+from posting.db.cascades import delete_some
 from posting.db.transactions import after_commit, commit, execute, lock_table, rollback
-from posting.notifications.models import Notification
+from posting.notifications.models import Notification, Subscription
 from posting.notifications.store import unlocked
 
 ROWS_PER_STEP = 2000
 
 
 def _clear_step(user_id: str, _with_content: bool) -> Step:
-    """Delete notifications of a user, and remove the user from those of others."""
-    return Step(0, has_more=_clear(user_id, limit=ROWS_PER_STEP) == ROWS_PER_STEP)
+    """Delete notifications and subscriptions of a user, and remove the user from notifications."""
+    most = max(
+        _clear(user_id, limit=ROWS_PER_STEP),
+        delete_some(Subscription, Subscription.user_id == user_id, ROWS_PER_STEP),
+    )
+    return Step(0, has_more=most == ROWS_PER_STEP)
 
 
 def _clear_rest(user_id: str, _with_content: bool) -> None:

@@ -8,19 +8,26 @@ from sqlalchemy.orm import InstrumentedAttribute, aliased
 from posting.accounts.models import User
 from posting.accounts.schemas import Author
 from posting.comments.models import Comment
-from posting.comments.queries import EXCERPT_LENGTH
 from posting.db.base import Identifier
 from posting.db.transactions import fetch_value
-from posting.markdown import excerpt
+from posting.markdown import BEGINNING, excerpt
 from posting.notifications import schemas
 from posting.notifications.kinds import COMMENT, MENTION, REPLY
 from posting.notifications.models import ALL, MUTED, Notification, Subscription
 from posting.posts.models import Post
+from posting.posts.queries import DELETED_POSTS
 from posting.web.rows import Item, columns, nested_columns
 
 _POST = sa.bindparam("post", type_=Identifier)
 _ACTOR = sa.bindparam("actor_id", type_=Identifier)
 
+# A notification about what is deleted may be left for a while. Its reader does not see it.
+_of_deleted_posts = sa.select(Comment.id).where(Comment.post_id.in_(DELETED_POSTS))
+_IS_OWN = Notification.user_id == sa.bindparam("recipient")
+_IS_SHOWN = sa.and_(
+    sa.or_(Notification.post_id.is_(None), Notification.post_id.not_in(DELETED_POSTS)),
+    sa.or_(Notification.comment_id.is_(None), Notification.comment_id.not_in(_of_deleted_posts)),
+)
 # A notification names its actor, unless this account is pending and its reader is no moderator.
 _actor = aliased(User)
 _may_see = sa.or_(~_actor.is_pending, sa.bindparam("is_moderator", type_=sa.Boolean()))
@@ -31,25 +38,36 @@ NOTIFICATIONS = (
         Post.id.label("post"),
         Post.title.label("post.title"),
         Comment.id.label("comment"),
-        sa.func.substr(Comment.content, 1, EXCERPT_LENGTH).label("comment.excerpt"),
+        sa.func.substr(Comment.content, 1, BEGINNING).label("comment.excerpt"),
     )
     .outerjoin(_actor, sa.and_(_actor.id == Notification.actor_id, _may_see))
-    # Until its restart, a former version can delete a comment and leave its notifications.
-    .outerjoin(
-        Comment, sa.and_(Comment.id == Notification.comment_id, Comment.content.is_not(None))
-    )
+    .outerjoin(Comment, Comment.id == Notification.comment_id)
     .outerjoin(Post, Post.id == sa.func.coalesce(Notification.post_id, Comment.post_id))
-    .where(Notification.user_id == sa.bindparam("recipient"))
+    .where(_IS_OWN, _IS_SHOWN)
 )
 UNREAD_NOTIFICATIONS = NOTIFICATIONS.where(Notification.read_at.is_(None))
 _unread = (
     sa.select(Notification.id)
-    .where(Notification.user_id == sa.bindparam("recipient"), Notification.read_at.is_(None))
+    .where(_IS_OWN, Notification.read_at.is_(None))
     .limit(schemas.MAX_COUNT)
 )
-_COUNT = sa.select(sa.func.count()).select_from(_unread.subquery())
+
+
+def _count(rows: sa.Select[str]) -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.count()).select_from(rows.subquery()).scalar_subquery()
+
+
+# While no post is being deleted, the index suffices, and no table is read.
+_COUNT = sa.select(
+    sa.case(
+        (sa.exists(DELETED_POSTS.subquery()), _count(_unread.where(_IS_SHOWN))),
+        else_=_count(_unread),
+    )
+)
 _LEVEL = sa.select(Subscription.level).where(
-    Subscription.post_id == _POST, Subscription.user_id == sa.bindparam("reader")
+    Subscription.post_id == _POST,
+    Subscription.post_id.not_in(DELETED_POSTS),
+    Subscription.user_id == sa.bindparam("reader"),
 )
 
 _is_named = sa.func.lower(User.username).in_(sa.bindparam("names", expanding=True))
@@ -80,18 +98,18 @@ RECIPIENTS_OF_COMMENT = (
     .group_by(_claims.c.id)
     .having(_lowest > _MUTED_PLACE)
 )
-# Those whom an edit mentions, unless they were notified of this comment or post before.
+# Those whom a text mentions. With an edit, those who were notified of it before are left out.
 _has_muted = sa.exists().where(
     _is_of_post, Subscription.user_id == User.id, Subscription.level == MUTED
 )
 _told = sa.exists().where(Notification.user_id == User.id)
-_MENTIONED = sa.select(User.id, sa.literal(MENTION).label("kind")).where(
-    _is_named, ~User.is_pending, User.id.is_distinct_from(_ACTOR), ~_has_muted
-)
-MENTIONED_IN_COMMENT = _MENTIONED.where(
+MENTIONED = sa.select(
+    User.id, sa.literal(MENTION).label("kind"), sa.func.lower(User.username).label("name")
+).where(_is_named, ~User.is_pending, User.id.is_distinct_from(_ACTOR), ~_has_muted)
+MENTIONED_IN_COMMENT = MENTIONED.where(
     ~_told.where(Notification.comment_id == sa.bindparam("comment_id"))
 )
-MENTIONED_IN_POST = _MENTIONED.where(
+MENTIONED_IN_POST = MENTIONED.where(
     ~_told.where(Notification.post_id == _POST, Notification.kind == MENTION)
 )
 MODERATORS = sa.select(User.id, sa.bindparam("kind", type_=Notification.kind.type).label("kind"))

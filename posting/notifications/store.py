@@ -158,7 +158,7 @@ def _upsert(dialect: str) -> Any:
     )
 
 
-def unsubscribe(user_id: str, post_id: str) -> bool:
-    """Delete what a member has chosen about a post, and return whether there was a choice."""
+def unsubscribe(user_id: str, post_id: str) -> None:
+    """Delete what a member has chosen about a post, if anything."""
     own = sa.and_(Subscription.post_id == post_id, Subscription.user_id == user_id)
-    return bool(execute(sa.delete(Subscription).where(own)).rowcount)
+    execute(sa.delete(Subscription).where(own))

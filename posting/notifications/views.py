@@ -8,8 +8,10 @@ from posting.notifications import queries, schemas, store
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, post_exists
 from posting.web.endpoint import Blueprint, Reply
+from posting.web.etags import Condition
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
+from posting.web.rows import Item
 
 LIMIT = Limit("subscriptions", "LIMIT_COMMENTS", user_id)
 
@@ -64,10 +66,9 @@ def mark_read(body: dict[str, str]) -> Reply:
 )
 def get_subscription(id: str) -> Reply:
     """Read what you have chosen about a post."""
-    level = queries.find_level(current_user.id, id)
-    if level is None and not post_exists(id):
+    if not post_exists(id):
         raise NoSuchPost
-    return {"level": level or schemas.DEFAULT}
+    return _subscription(id)
 
 
 @notifications.put(
@@ -75,24 +76,37 @@ def get_subscription(id: str) -> Reply:
     access=SIGNED_IN,
     limit=LIMIT,
     body=schemas.SubscriptionInput(),
+    conditional=True,
     returns=schemas.Subscription(),
     errors=[NoSuchPost],
 )
-def set_subscription(id: str, body: dict[str, str]) -> Reply:
+def set_subscription(id: str, body: dict[str, str], condition: Condition) -> Reply:
     """Follow a post, for notifications of all comments on it, or mute it, for none."""
     lock_current_user()
     lock_post(id)
+    condition.require_body(_subscription(id))
     store.subscribe(current_user.id, id, body["level"])
     commit()
     return body
 
 
 @notifications.delete(
-    "/posts/<nanoid:id>/subscription", access=SIGNED_IN, status=204, errors=[NoSuchPost]
+    "/posts/<nanoid:id>/subscription",
+    access=SIGNED_IN,
+    conditional=True,
+    status=204,
+    errors=[NoSuchPost],
 )
-def delete_subscription(id: str) -> Reply:
+def delete_subscription(id: str, condition: Condition) -> Reply:
     """Return to the default for a post, whether you have chosen something or not."""
-    if not store.unsubscribe(current_user.id, id) and not post_exists(id):
-        raise NoSuchPost
+    lock_current_user()
+    lock_post(id)
+    condition.require_body(_subscription(id))
+    store.unsubscribe(current_user.id, id)
     commit()
     return None
+
+
+def _subscription(post_id: str) -> Item:
+    """Return what the current user has chosen about a post."""
+    return {"level": queries.find_level(current_user.id, post_id) or schemas.DEFAULT}

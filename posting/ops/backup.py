@@ -1,9 +1,12 @@
-"""Back up the SQLite database, and restore it, while the service runs."""
+"""Back up the database while the service runs, and restore an SQLite database.
+
+Postgres has programs for both, of which the backup is run here.
+"""
 
 import fcntl
-import os
 import shlex
-import stat
+import shutil
+import subprocess
 import sys
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
@@ -16,13 +19,22 @@ from click import ClickException
 from flask import current_app
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db.base import archived_tables, db
+from posting.accounts.models import MODERATOR
+from posting.config import child_environment
+from posting.db.base import db
 from posting.db.engine import create_instance_folder, sqlite_file, url_without_password
 from posting.db.migrations import require_database
-from posting.db.migrations.revisions import head_revision, known_revisions
+from posting.db.migrations.revisions import (
+    first_revision,
+    head_revision,
+    how_to_convert,
+    is_too_old,
+    known_revisions,
+)
 from posting.db.transactions import snapshot
 from posting.db.types import new_id
-from posting.ops.files import atomic_write, command_errors, kept_name, refuse_memory
+from posting.ops.content import find_content
+from posting.ops.files import atomic_write, command_errors, inherit_access, kept_name, refuse_memory
 from posting.plurals import count
 
 # Suffixes of the files that SQLite keeps beside a database. A stale one would be read into any new
@@ -37,10 +49,15 @@ NOT_EMPTY = "The database is not empty. Add --force to replace its content and k
 def back_up(file: Path, *, force: bool) -> None:
     """Copy the database to `file`, readable by its owner only, and check the copy.
 
+    On Postgres, the copy is an archive of pg_dump.
+
     Raise ClickException if the database cannot be copied or is damaged, or if `file` exists and
     there is no `force`. After an error `file` is as it was.
     """
-    database = _database_file(file, "pg_dump --format=custom --file={file} {url}")
+    if db.engine.dialect.name == "postgresql":
+        _dump(file, force=force)
+        return
+    database = _database_file(file)
     require_database()
     with (
         command_errors(f"{file} cannot be written"),
@@ -61,7 +78,12 @@ def restore(file: Path, *, force: bool) -> tuple[list[Path], bool]:
     Return a list with the file that keeps the previous content, if there was any, and whether the
     schema is older.
     """
-    database = _database_file(file, PG_RESTORE)
+    if db.engine.dialect.name == "postgresql":
+        raise ClickException(
+            "This restores SQLite; Postgres has its own command. Stop the service, and run: "
+            f"{pg_restore_command(file)}"
+        )
+    database = _database_file(file)
     if not file.exists():
         raise ClickException(f"There is no file {file}.")
     if not file.is_file():
@@ -72,6 +94,11 @@ def restore(file: Path, *, force: bool) -> tuple[list[Path], bool]:
         closing(_open(file)) as source,
     ):
         revision = _check(source, file)
+        if is_too_old(revision):
+            raise ClickException(
+                f"{file} has schema version {revision}, from before schema {first_revision()}. "
+                f"{how_to_convert(f'flask restore {file}; flask db upgrade')}"
+            )
         if revision not in known_revisions():
             raise ClickException(
                 f"{file} has schema version {revision}, which this version does not know. "
@@ -79,7 +106,7 @@ def restore(file: Path, *, force: bool) -> tuple[list[Path], bool]:
             )
         if kept.exists():
             raise ClickException(f"{kept} already exists. Try again in a second.")
-        if database.parent == Path(current_app.instance_path):
+        if database.parent == Path(current_app.instance_path).resolve():
             create_instance_folder(current_app)
         _report("Restoring …")
         try:
@@ -102,17 +129,55 @@ def _report(step: str) -> None:
         click.echo(step, err=True)
 
 
-def _database_file(backup: Path, postgres_command: str) -> Path:
-    """Return the file of the database. Refuse a server, memory, and `backup` as this file."""
-    if database := sqlite_file():
-        for own in _with_sidecars(database):
-            if backup.exists() and own.exists() and backup.samefile(own):
-                raise ClickException(f"{backup} is the database itself. Name another file.")
-        return database
-    refuse_memory()
+def pg_restore_command(file: Path) -> str:
+    """Return the command that restores an archive of pg_dump into the database."""
     url = shlex.quote(str(url_without_password()))
-    command = postgres_command.format(url=url, file=shlex.quote(str(backup)))
-    raise ClickException(f"This is for SQLite; Postgres has its own command. Run: {command}")
+    return PG_RESTORE.format(url=url, file=shlex.quote(str(file)))
+
+
+def _dump(file: Path, *, force: bool) -> None:
+    """Copy a Postgres database with pg_dump, and let pg_restore read the table of contents."""
+    for program in ("pg_dump", "pg_restore"):
+        if not shutil.which(program):
+            raise ClickException(
+                f"{program} is missing. Install the client of Postgres, on Debian with: "
+                "apt-get install postgresql-client. Or run pg_dump where the server is."
+            )
+    with command_errors(f"{file} cannot be written"), atomic_write(file, replace=force) as draft:
+        _report(f"Copying {url_without_password()} …")
+        target = f"--dbname={url_without_password()}"
+        _run("pg_dump", "--format=custom", f"--file={draft}", "--no-password", target)
+        _report(f"Checking {file} …")
+        _run("pg_restore", "--list", str(draft))
+
+
+def _run(*command: str) -> None:
+    """Run a program of Postgres. Raise ClickException with its message if it fails."""
+    url = db.engine.url
+    password = url.password or url.query.get("password")
+    secret = {"PGPASSWORD": str(password)} if password else {}
+    run = subprocess.run(  # noqa: S603 - the arguments are ours
+        command,
+        check=False,
+        env=child_environment(secret),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    if run.returncode:
+        raise ClickException(f"{command[0]} failed: {run.stderr.strip()}")
+
+
+def _database_file(backup: Path) -> Path:
+    """Return the file of the SQLite database. Refuse memory, and `backup` as this file."""
+    database = sqlite_file()
+    if database is None:
+        refuse_memory()
+        raise RuntimeError("Neither a file nor memory")
+    for own in _with_sidecars(database):
+        if backup.exists() and own.exists() and backup.samefile(own):
+            raise ClickException(f"{backup} is the database itself. Name another file.")
+    return database
 
 
 def _with_sidecars(database: Path) -> list[Path]:
@@ -181,7 +246,7 @@ def _overwrite(source: Any, target: Any, database: Path, kept: Path, force: bool
     def step(status: int, remaining: int, total: int) -> None:
         _raise_if_busy(status, remaining, total)
         if remaining == total - 1:
-            _keep(kept, force)
+            _keep(database, kept, force)
 
     [source_size], [target_size] = (
         each.execute("PRAGMA page_size").fetchone() for each in (source, target)
@@ -197,24 +262,27 @@ def _overwrite(source: Any, target: Any, database: Path, kept: Path, force: bool
         except sqlite.Error:  # such as a full disk; the transaction is rolled back
             kept.unlink(missing_ok=True)
             raise
-    _renew_epoch(target)
+    _finish(target)
     target.execute("PRAGMA wal_checkpoint(PASSIVE)")  # so that the next writer need not do it
 
 
-def _renew_epoch(connection: Any) -> None:
-    """Begin another epoch of the restored content, unless its schema is too old to have one."""
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'epochs'").fetchone():
+def _finish(connection: Any) -> None:
+    """Begin another epoch of the restored content, and delete a link for the first moderator.
+
+    Its schema may be too old to have either.
+    """
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if "epochs" in names:
         connection.execute("UPDATE epochs SET id = ?", (new_id(),))
+    if "invitations" in names:
+        connection.execute("DELETE FROM invitations WHERE role = ?", (MODERATOR,))
 
 
-def _keep(kept: Path, force: bool) -> None:
+def _keep(database: Path, kept: Path, force: bool) -> None:
     """Copy the database to `kept` unless it is empty. Refuse to go on without `force`."""
     try:
         with snapshot() as connection:
-            names = set(sa.inspect(connection).get_table_names())
-            tables = [table for table in archived_tables() if table.name in names]
-            selects = [sa.select(sa.exists().select_from(table)) for table in tables]
-            is_empty = not any(map(connection.scalar, selects))
+            is_empty = find_content(connection) is None
     except sa.exc.DatabaseError:
         is_empty = False  # what cannot be read here may still be worth keeping
     if is_empty:
@@ -223,6 +291,7 @@ def _keep(kept: Path, force: bool) -> None:
         raise ClickException(NOT_EMPTY)
     with atomic_write(kept, replace=False, sidecars=SIDECARS) as draft:
         _copy_database(draft)
+        inherit_access(draft, database)
 
 
 def _replace(source: Any, database: Path, kept: Path, force: bool) -> None:
@@ -230,7 +299,6 @@ def _replace(source: Any, database: Path, kept: Path, force: bool) -> None:
     is_damaged = database.exists()
     if is_damaged and not force:
         raise ClickException(NOT_EMPTY)
-    like = (database if is_damaged else database.parent).stat()
     with (
         database.open("rb+") if is_damaged else nullcontext() as damaged,
         atomic_write(database, replace=True, sidecars=SIDECARS) as draft,
@@ -243,12 +311,10 @@ def _replace(source: Any, database: Path, kept: Path, force: bool) -> None:
             except BlockingIOError:
                 message = "The database is damaged and in use. Stop the service, then restore."
                 raise ClickException(message) from None
-            draft.chmod(stat.S_IMODE(like.st_mode))
         _copy(source, draft)
         with closing(_open(draft)) as copy:
-            _renew_epoch(copy)
-        if os.geteuid() == 0:  # the service runs as another user, who must be able to open the file
-            os.chown(draft, like.st_uid, like.st_gid)
+            _finish(copy)
+        inherit_access(draft, database)
         for own, aside in zip(_with_sidecars(database), _with_sidecars(kept), strict=True):
             if own.exists():
                 own.rename(aside)

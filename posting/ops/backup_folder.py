@@ -1,6 +1,5 @@
 """Back up the database and the operator's files into a folder, and restore them from it."""
 
-import os
 import shutil
 from filecmp import cmp
 from pathlib import Path
@@ -11,12 +10,18 @@ from flask import current_app
 from flask.helpers import get_load_dotenv
 
 from posting.config import ABOUT, CUSTOM_CSS
+from posting.db.base import db
 from posting.ops import backup
-from posting.ops.files import atomic_write, command_errors, kept_name
+from posting.ops.files import atomic_write, command_errors, inherit_access, kept_name
 
-DATABASE = "posting.db"
+DATABASE, DUMP = "posting.db", "posting.dump"  # of SQLite and of Postgres
 SETTINGS = ".env"
 NAMES = (ABOUT, CUSTOM_CSS, SETTINGS)
+
+
+def database_name() -> str:
+    """Return the name of the database in a backup of this installation."""
+    return DUMP if db.engine.dialect.name == "postgresql" else DATABASE
 
 
 def own_files() -> dict[str, Path]:
@@ -38,21 +43,21 @@ def back_up(folder: Path, *, force: bool) -> list[str]:
     Raise ClickException if something cannot be copied, if the folder has a backup and there is no
     `force`, or if it has other files of these names.
     """
-    earlier = [name for name in (DATABASE, *NAMES) if (folder / name).exists()]
-    if earlier and DATABASE not in earlier:
+    earlier = [name for name in (DATABASE, DUMP, *NAMES) if (folder / name).exists()]
+    if earlier and not {DATABASE, DUMP}.intersection(earlier):
         raise ClickException(
-            f"{folder} has {earlier[0]}, but no {DATABASE}: it is not a backup. "
+            f"{folder} has {earlier[0]}, but no database: it is not a backup. "
             "Choose another folder."
         )
     if earlier and not force:
         raise ClickException(
             f"{folder / earlier[0]} already exists. Choose another folder, or add --force."
         )
-    files, is_new = own_files(), not folder.exists()
+    files, is_new, database = own_files(), not folder.exists(), database_name()
     with command_errors(f"{folder} cannot be written"):
         folder.mkdir(mode=0o700, exist_ok=True)
     try:
-        backup.back_up(folder / DATABASE, force=force)
+        backup.back_up(folder / database, force=force)
         for name, file in files.items():
             with (
                 command_errors(f"{file} cannot be copied to {folder}"),
@@ -63,9 +68,9 @@ def back_up(folder: Path, *, force: bool) -> list[str]:
         if is_new:
             shutil.rmtree(folder)
         raise
-    for name in set(earlier) - {DATABASE, *files}:
+    for name in set(earlier) - {database, *files}:
         (folder / name).unlink()
-    return [DATABASE, *files]
+    return [database, *files]
 
 
 def restore(folder: Path, *, force: bool) -> tuple[list[str], list[Path], bool]:
@@ -90,18 +95,18 @@ def restore(folder: Path, *, force: bool) -> tuple[list[str], list[Path], bool]:
                 f"{instance / name} differs from the backup. "
                 "Add --force to replace it and keep a copy of it."
             )
-    kept, needs_upgrade = backup.restore(folder / DATABASE, force=force)
+    kept, needs_upgrade = backup.restore(folder / database_name(), force=force)
     for name in changes:
         own = instance / name
         with command_errors(f"The database is restored, but {own} is not"):
+            former = kept_name(own)
             if own.exists():
-                kept.append(kept_name(own))
-                own.rename(kept[-1])
+                own.rename(former)
+                kept.append(former)
             if (folder / name).exists():
                 with atomic_write(own, replace=False) as draft:
                     shutil.copyfile(folder / name, draft)
-                    if os.geteuid() == 0:  # the service runs as another user
-                        os.chown(draft, instance.stat().st_uid, instance.stat().st_gid)
+                    inherit_access(draft, former)
     return changes, kept, needs_upgrade
 
 

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,25 @@ def command_errors(failure: str) -> Iterator[None]:
 def kept_name(file: Path) -> Path:
     """Return the file in which a restore keeps what it replaces."""
     return file.with_name(f"{file.name}{KEPT}{now():{KEPT_TIME}}")
+
+
+def inherit_access(draft: Path, file: Path) -> None:
+    """Give a finished draft the owner and the mode of the file that it replaces.
+
+    If there is no such file, the draft gets the owner of the folder and stays private. The service
+    may run as another user than the command, and must be able to open the file. Only root can set
+    any owner. Other users can only set a group that they are in.
+    """
+    try:
+        like = file.stat()
+        draft.chmod(stat.S_IMODE(like.st_mode))
+    except FileNotFoundError:
+        like = file.parent.stat()
+    try:
+        os.chown(draft, like.st_uid, like.st_gid)
+    except PermissionError:
+        if os.geteuid() == 0:
+            raise
 
 
 def refuse_memory() -> None:

@@ -1,4 +1,4 @@
-"""Make the thumbnails of images that a former version has added."""
+"""Make the thumbnails of images that have none, such as those of an archive without thumbnails."""
 
 import sqlalchemy as sa
 

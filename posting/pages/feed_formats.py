@@ -2,7 +2,8 @@
 
 A feed has pages (RFC 5005, section 3): each names the next one, whose entries are older.
 
-The URL of a post or comment is its id, so it stays the same as long as the community's URL does.
+An id stays the same as long as the community's URL does, because feed readers show an entry with
+another id again.
 """
 
 import re
@@ -40,6 +41,7 @@ class Enclosure:
 class Entry:
     """A post or comment. Its timestamps are as in responses."""
 
+    id: str
     url: str
     title: str
     html: str
@@ -119,7 +121,7 @@ def to_json_feed(feed: Feed) -> Response:
         **next_url,
         "items": [
             {
-                "id": entry.url,
+                "id": entry.id,
                 "url": entry.url,
                 "title": entry.title,
                 "content_html": entry.html,

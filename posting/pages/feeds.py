@@ -5,6 +5,7 @@ such addresses they also get the images of the feed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -275,18 +276,24 @@ def to_entries(posts: list[dict[str, Any]]) -> list[Entry]:
 
 def to_entry_of_comment(comment: dict[str, Any], post_title: str) -> Entry:
     """Return the entry of a comment."""
-    path = f"/p/{comment['post_id']}#c-{comment['id']}"
-    return to_entry(comment, f"Comment on {post_title}", path, [])
+    path, fragment = f"/p/{comment['post_id']}", f"#c-{comment['id']}"
+    entry = to_entry(
+        comment, f"Comment on {post_title}", f"{path}?comment={comment['id']}{fragment}"
+    )
+    return replace(entry, id=f"{base_url()}{path}{fragment}")
 
 
-def to_entry(item: dict[str, Any], title: str, path: str, images: list[dict[str, Any]]) -> Entry:
-    """Return the entry of a post or comment."""
+def to_entry(
+    item: dict[str, Any], title: str, path: str, images: Sequence[dict[str, Any]] = ()
+) -> Entry:
+    """Return the entry of a post or comment, whose URL is its id."""
     base, author = base_url(), item["author"]
     urls = f"{request.script_root}/images/", f"{base}/images/"
     html = markdown.render(
         item["content"], image_urls=urls, member_url=f"{base}/@", base=base + path, name=item["id"]
     )
     return Entry(
+        id=base + path,
         url=base + path,
         title=title,
         html=str(elements.text(html)),  # which the template escapes

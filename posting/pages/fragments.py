@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from posting.pages.markdown import AS_IT_IS
 
-MAX_SIZE = 4 * 2**20  # bytes of all fragments and their keys
+MAX_SIZE = 2 * 2**20  # bytes of all fragments and their keys
 MAX_SIZE_OF_ONE = 16 * 2**10
 
 Key = tuple[Any, ...]

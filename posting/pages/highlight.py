@@ -4,10 +4,14 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+from posting.graphemes import last_boundary
 from posting.markdown import shorten, to_plain
-from posting.search.words import Term, find_words
+from posting.search.words import Term, find_first, find_words
 
-BEFORE = 60  # characters before the first word that was found
+BEFORE = 60  # characters before what was found
+NEAR = 20  # characters within which an excerpt begins at a space
+SHOWN = 140  # characters of a longer text that an excerpt always has, wherever it is cut
+SEARCHED = 20_000  # characters of Markdown, for words that readers do not see
 
 
 def highlight(text: str, terms: Sequence[Term]) -> Markup:
@@ -20,13 +24,22 @@ def highlight(text: str, terms: Sequence[Term]) -> Markup:
 
 
 def excerpt(text: str, terms: Sequence[Term]) -> Markup:
-    """Return an excerpt of a Markdown text around the first word of the terms, as HTML.
+    """Return an excerpt of a Markdown text around what the terms find first, as HTML.
 
-    If no word is found, return the beginning of the text.
+    Words that readers do not see, such as those of a URL, are shown in the Markdown. If nothing is
+    found, return the beginning of the text.
     """
-    plain = to_plain(text)
-    first = next(iter(find_words(plain, terms)), (0, 0))[0]
-    if first > 2 * BEFORE:
-        start = plain.find(" ", first - BEFORE, first) + 1 or first - BEFORE
-        plain = f"… {plain[start:]}"
-    return highlight(shorten(plain), terms)
+    shown = to_plain(text)
+    found = find_first(shown, terms)
+    if found is None:
+        markdown = " ".join(text[:SEARCHED].split())
+        found = find_first(markdown, terms)
+        if found is not None:
+            shown = markdown
+    first, end = found or (0, 0)
+    if end > SHOWN:
+        start = max(0, first - max(0, min(BEFORE, SHOWN - (end - first))))
+        space = shown.find(" ", start, min(start + NEAR, first))
+        start = last_boundary(shown, start) if space == -1 else space + 1
+        shown = f"… {shown[start:]}" if start else shown
+    return highlight(shorten(shown), terms)

@@ -1,8 +1,8 @@
-"""Markdown as safe HTML: comrak renders it without raw HTML, and nh3 keeps what is allowed.
+"""Markdown as safe HTML: comrak renders it, and nh3 keeps what is allowed.
 
 The replacements between the two rely on the fixed form of comrak's output, in which all text is
-escaped. Whatever they leave is still sanitized. A text that exceeds its budget of HTML, or that
-cannot be rendered, is shown as it is.
+escaped. Whatever they leave is still sanitized. A text that exceeds its budget of HTML, that cannot
+be rendered, or that would show nothing, is shown as it is.
 """
 
 import re
@@ -14,18 +14,27 @@ from typing import Any
 import nh3
 
 from posting.accounts.mentions import link_mentions
+from posting.characters import has_visible
 from posting.db.types import ID_LENGTH
-from posting.markdown import FOOTNOTE_START, is_short, is_within_budget, to_html, try_to_render
+from posting.markdown import (
+    FOOTNOTE_START,
+    NO_DESCRIPTION,
+    PICTURE,
+    is_short,
+    is_within_budget,
+    shows_something,
+    to_html,
+    try_to_render,
+)
 
 TAGS = set(
     "a blockquote br code del div em h2 h3 h4 h5 h6 hr img li ol p pre section strong sup table "
     "tbody td th thead tr ul".split()
 )
 AS_IT_IS = '<p class="as-it-is">'
-NO_DESCRIPTION = "Image without a description"  # an empty one would hide it from those who listen
 
 _HEADING = re.compile(r"<(/?)h([1-6])>")
-_IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"[^>]*>')
+_LINK_OR_IMAGE = re.compile(f"<a [^>]*>.*?</a>|{PICTURE.pattern}", re.DOTALL)
 _TASK = re.compile(r'<li>(\s*(?:<p>)?)<input type="checkbox"( checked="")? disabled="" /> ?')
 _FOOTNOTE = re.compile(r'(id="|href="#)fn(ref)?-')
 _ID_ATTRIBUTE = re.compile(' id="[^"]*"')
@@ -76,7 +85,7 @@ def _render(
     if "<h" in html:
         html = _HEADING.sub(lambda tag: f"<{tag[1]}h{min(6, int(tag[2]) + heading - 1)}>", html)
     if "<img" in html:
-        html = _IMAGE.sub(lambda tag: _image(tag[1], tag[2], image_urls), html)
+        html = _LINK_OR_IMAGE.sub(lambda part: _show_images(part[0], image_urls), html)
     if "<table>" in html:
         html = _ALIGNMENT.sub(r' class="\1"', html)
         html = html.replace("<table>", _TABLE)
@@ -86,7 +95,7 @@ def _render(
     if name:
         html = _without_repeated_ids(_FOOTNOTE.sub(rf"\1fn\2-{name}-", html))
     # The replacements of mentions, images and tables have more tags and levels.
-    if not is_within_budget(html, text):
+    if not is_within_budget(html, text) or not shows_something(html):
         return _as_it_is(text)
     html = _allowed(base).clean(html)
     # The sanitizer adds attributes, and makes URLs absolute.
@@ -162,8 +171,18 @@ def _as_it_is(text: str) -> str:
     return f"{AS_IT_IS}{escape(text)}</p>"
 
 
-def _image(url: str, alt: str, image_urls: tuple[str, ...]) -> str:
-    base, _, id = url.rpartition("/")
-    if f"{base}/" in image_urls and _ID.fullmatch(id):
-        return f'<img src="{url}" alt="{alt or NO_DESCRIPTION}">'
-    return f'<a href="{url}">{alt or url}</a>'
+def _show_images(link_or_image: str, image_urls: tuple[str, ...]) -> str:
+    """Return a link or an image whose images are shown, or become text, if they are elsewhere."""
+
+    def show(tag: re.Match[str]) -> str:
+        url = tag[1]
+        alt = tag[2] if has_visible(tag[2]) else ""
+        base, _, id = url.rpartition("/")
+        if f"{base}/" in image_urls and _ID.fullmatch(id):
+            return f'<img src="{url}" alt="{alt or NO_DESCRIPTION}">'
+        # A link within a link would end it, and a URL with another scheme has become empty.
+        if not url or link_or_image.startswith("<a "):
+            return alt or url
+        return f'<a href="{url}">{alt or url}</a>'
+
+    return PICTURE.sub(show, link_or_image)

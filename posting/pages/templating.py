@@ -1,5 +1,6 @@
 """What the templates of pages use, and the response with a page that they render."""
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -43,8 +44,8 @@ def init_app(app: App) -> None:
         "password_min": config["PASSWORD_MIN"],
         "max_images": IMAGES_PER_POST,
         "max_image_bytes": config["MAX_IMAGE_BYTES"],
-        "has_about": own_file(app, ABOUT).is_file(),
-        "has_custom_css": own_file(app, CUSTOM_CSS).is_file(),
+        "has_about": find_own_file(app, ABOUT) is not None,
+        "has_custom_css": find_own_file(app, CUSTOM_CSS) is not None,
         "image_types": forms.image_types(),
         "attributes": forms.attributes,
         "author": elements.author,
@@ -97,6 +98,12 @@ def add_paths() -> dict[str, Any]:
     return {"root": request.script_root, "here": request.script_root + request.path}
 
 
-def own_file(app: App, name: str) -> Path:
-    """Return the path of a file that the operator may have put into the instance folder."""
-    return Path(app.instance_path) / name
+def find_own_file(app: App, name: str) -> Path | None:
+    """Return a file that the operator has put into the instance folder, if it can be read."""
+    file = Path(app.instance_path) / name
+    if not file.is_file():
+        return None
+    if not os.access(file, os.R_OK):
+        app.logger.error("%s cannot be read by the user of the service.", file)
+        return None
+    return file

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from flask import Response, current_app, request, send_from_directory
+from flask import Response, current_app, request, send_file
 from flask.sansio.blueprints import BlueprintSetupState
 from marshmallow import Schema
 from werkzeug.exceptions import NotFound
@@ -21,7 +21,7 @@ from posting.db.types import ID_LENGTH
 from posting.images.queries import get_images_of_post, get_thumbnails_of_posts
 from posting.pages import markdown, templating, threads
 from posting.pages.schemas import DeletedQuery, FrontPageQuery, MemberQuery, PostQuery, SearchQuery
-from posting.pages.templating import markdown_renderer, own_file, page
+from posting.pages.templating import find_own_file, markdown_renderer, page
 from posting.posts.queries import ORDERS, get_post, list_pinned_posts, select_posts
 from posting.posts.schemas import Preview, PreviewInput
 from posting.posts.search import INDEX as POST_INDEX
@@ -277,8 +277,8 @@ def show_deletion(query: dict[str, Any]) -> Reply:
 @page_at("/about", access=PUBLIC)
 def show_about() -> Reply:
     """Show what the operator has written in about.md."""
-    file = own_file(current_app, ABOUT)
-    if not file.is_file():
+    file = find_own_file(current_app, ABOUT)
+    if file is None:
         raise NotFound
     response = page("about.html", content=file.read_text("utf-8", errors="replace"))
     response.headers["Cache-Control"] = "no-cache"  # the file may change without a commit
@@ -288,7 +288,10 @@ def show_about() -> Reply:
 @pages.get("/custom.css", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
 def show_custom_css() -> Reply:
     """Show the style sheet that the operator has written."""
-    return send_from_directory(current_app.instance_path, CUSTOM_CSS)
+    file = find_own_file(current_app, CUSTOM_CSS)
+    if file is None:
+        raise NotFound
+    return send_file(file)
 
 
 @pages.get("/favicon.svg", access=PUBLIC, cache=SHARED, any_query=True, documented=False)

@@ -2,11 +2,12 @@
 
 All code takes locks in one order, so that no two requests wait for each other: rate-limit windows,
 the current user's account, the epoch to pin a post, posts by id, reports, idempotency keys, and
-last what `posting.db.purge` deletes. Only sign-in locks its windows after the account. Transactions
-that hold these windows wait for no other lock, so that is safe. Comments and images are changed
+last what `posting.db.purge` deletes. Only sign-in and mentions lock their windows later: after the
+account, and after the post. Transactions that hold these windows wait for nothing else except an
+idempotency key, which is locked last there too, so that is safe. Comments and images are changed
 only by the holder of their post's lock, who also deletes the notifications about them; other code
-skips notifications that are locked. On SQLite a writing transaction excludes all others, and `FOR
-UPDATE` does nothing.
+skips notifications that are locked. A purge skips a locked epoch. On SQLite a writing transaction
+excludes all others, and `FOR UPDATE` does nothing.
 """
 
 import sqlalchemy as sa
@@ -16,11 +17,9 @@ from posting.db.transactions import Row, execute
 from posting.posts.models import Post
 from posting.posts.queries import NoSuchPost
 
-_LOCK_POST = (
-    sa.select(Post.locked.label("locked")).where(Post.id == sa.bindparam("id")).with_for_update()
-)
-_LOCK_AND_READ_POST = sa.select(Post.__table__).where(Post.id == sa.bindparam("id"))
-_LOCK_AND_READ_POST = _LOCK_AND_READ_POST.with_for_update()
+_EXISTS = sa.and_(Post.id == sa.bindparam("id"), Post.deleted_at.is_(None))
+_LOCK_POST = sa.select(Post.locked.label("locked")).where(_EXISTS).with_for_update()
+_LOCK_AND_READ_POST = sa.select(Post.__table__).where(_EXISTS).with_for_update()
 
 
 def lock_post(id: str) -> Row:

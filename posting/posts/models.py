@@ -15,6 +15,9 @@ class Post(Editable):
 
     A moderator may lock it, so that only moderators can comment, or pin it to the front page. These
     are no edits.
+
+    With `deleted_at`, it is deleted for all readers, and only the rows that belong to it are left.
+    They are deleted in steps, and the post after them.
     """
 
     __tablename__ = "posts"
@@ -33,6 +36,7 @@ class Post(Editable):
     last_comment_at: Mapped[datetime | None] = mapped_column()
     locked_at: Mapped[datetime | None] = mapped_column()
     pinned_at: Mapped[datetime | None] = mapped_column()
+    deleted_at: Mapped[datetime | None] = mapped_column()
     locked: Mapped[bool] = column_property(locked_at.is_not(None))
     pinned: Mapped[bool] = column_property(pinned_at.is_not(None))
     last_activity_at: Mapped[datetime] = column_property(
@@ -45,6 +49,7 @@ class Post(Editable):
         Index(None, created_at, id),
         Index(None, author_id, created_at, id),
         partial_index(pinned_at, id, where=pinned_at.is_not(None)),
+        partial_index(deleted_at, id, where=deleted_at.is_not(None)),
         Index("ix_posts_last_activity_at_id", func.coalesce(last_comment_at, created_at), id),
         Index(
             "ix_posts_author_id_last_activity_at_id",

@@ -5,21 +5,26 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from posting.db.transactions import fetch_all, fetch_one, fetch_value
+from posting.db.transactions import Row, fetch_all, fetch_one, fetch_value
 from posting.db.types import Position
+from posting.markdown import BEGINNING
 from posting.posts import schemas
 from posting.posts.models import Post
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, select, to_item, to_items
-
-EXCERPT_LENGTH = 400  # characters of the content
 
 
 class NoSuchPost(NoSuch, thing="post"):
     pass
 
 
-_POST = select(schemas.Post, Post).add_columns(Post.version).where(Post.id == sa.bindparam("id"))
+# The posts of which only rows that belong to them are left: usually none.
+DELETED_POSTS = sa.select(Post.id).where(Post.deleted_at.is_not(None))
+_EXISTS = Post.deleted_at.is_(None)
+_POST = select(schemas.Post, Post).add_columns(Post.version)
+_POST = _POST.where(Post.id == sa.bindparam("id"), _EXISTS)
+
+_LOCKED = sa.select(Post.locked.label("locked")).where(Post.id == sa.bindparam("id"), _EXISTS)
 
 
 class Order(NamedTuple):
@@ -44,9 +49,10 @@ def select_posts(
     `by_author` selects the posts of the user whose id is the parameter `author`.
     """
     statement = select(schemas.PostBrief, Post, without=() if content else ("content",))
+    statement = statement.where(_EXISTS)
     if excerpt:
         statement = statement.add_columns(
-            sa.func.substr(Post.content, 1, EXCERPT_LENGTH).label("content")
+            sa.func.substr(Post.content, 1, BEGINNING).label("content")
         )
     return statement.where(Post.author_id == sa.bindparam("author")) if by_author else statement
 
@@ -84,5 +90,21 @@ def count_posts_by(author_id: str) -> int:
     return count
 
 
+def get_marks(id: str) -> Row:
+    """Return since when a post is locked, and since when it is pinned. Raise NoSuchPost."""
+    row = fetch_one(sa.select(Post.locked_at, Post.pinned_at).where(Post.id == id, _EXISTS))
+    if row is None:
+        raise NoSuchPost
+    return row
+
+
+def is_locked(id: str) -> bool:
+    """Return whether members may not comment on a post. Raise NoSuchPost."""
+    row = fetch_one(_LOCKED, id=id)
+    if row is None:
+        raise NoSuchPost
+    return bool(row.locked)
+
+
 def post_exists(id: str) -> bool:
-    return fetch_one(sa.select(Post.id).where(Post.id == id)) is not None
+    return fetch_one(sa.select(Post.id).where(Post.id == id, _EXISTS)) is not None

@@ -17,6 +17,7 @@ from posting.web.fields import (
     Timestamp,
     Words,
     described,
+    keeps_direction,
     not_blank,
     one_line,
 )
@@ -94,7 +95,7 @@ class PostInput(Input):
 
     title = String(
         required=True,
-        validate=[Length(1, 200), not_blank, one_line],
+        validate=[Length(1, 200), not_blank, one_line, keeps_direction],
         pattern=ONE_LINE_PATTERN,
         metadata=described("On engines", "One line, not blank."),
     )

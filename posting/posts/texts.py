@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from posting.accounts.mentions import find_mentions
 from posting.db.transactions import Row
 from posting.markdown import excerpt, shorten
-from posting.posts.queries import EXCERPT_LENGTH
 from posting.search.entries import RowData, RowWords
 from posting.search.index import Index
 
@@ -20,7 +19,7 @@ class PreparedText:
 
 def describe_post(post: Row) -> str:
     """Return the title of a post and the beginning of its text, in one line."""
-    return shorten(f"{post.title}: {excerpt(post.content[:EXCERPT_LENGTH])}")
+    return shorten(f"{post.title}: {excerpt(post.content)}")
 
 
 def prepare_text(index: Index, row: RowData, *, former: str | None = None) -> PreparedText:

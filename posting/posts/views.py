@@ -1,7 +1,7 @@
 """Posts: list, read, write, edit, delete."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from datetime import datetime
 from typing import Any
 
 from flask import Flask, current_app
@@ -9,7 +9,7 @@ from flask import Flask, current_app
 from posting.accounts import acts
 from posting.accounts.current_user import READERS, SIGNED_IN, current_user, user_id
 from posting.accounts.events import Removal
-from posting.accounts.permissions import NotAuthor, is_author, may_delete
+from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
 from posting.db.transactions import begin, commit
@@ -19,9 +19,10 @@ from posting.posts.models import Post
 from posting.posts.queries import NoSuchPost
 from posting.posts.search import INDEX
 from posting.posts.texts import PreparedText, describe_post, prepare_text
-from posting.search.results import SearchBusy, paginate_results
+from posting.search.results import paginate_results
+from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
-from posting.web.etags import etag_header, require_version
+from posting.web.etags import Condition, etag_header
 from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
@@ -92,17 +93,18 @@ def list_posts(query: dict[str, Any]) -> Reply:
     access=SIGNED_IN,
     limit=LIMIT,
     body=schemas.PostInput(),
-    prepare=partial(prepare_text, INDEX),
+    prepare=lambda body: prepare_text(INDEX, body),
     idempotent=True,
     status=201,
     returns=schemas.Post(),
-    headers=["ETag", "Location"],
+    headers=["Location"],
 )
 def create_post(body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
     """Write a post."""
     post = store.insert_post(current_user.id, body, prepared)
     post |= {"author": current_user.as_author(), "images": []}
-    headers = etag_header(post.pop("version"))
+    version = post.pop("version")
+    headers = etag_header(post, version)
     headers["Location"] = external_url("posts.get_post", id=post["id"])
     return once.commit(post, headers)
 
@@ -115,24 +117,28 @@ def get_post(id: str) -> Reply:
     return _detail(id)
 
 
+def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> PreparedText:
+    """Prepare the text of an edit, if the current user may edit the post."""
+    post = queries.get_post(id)
+    _check_edit(post["author"] and post["author"]["id"], condition, post["version"])
+    return prepare_text(INDEX, post | body, former=post["content"])
+
+
 @posts.patch(
     "/posts/<nanoid:id>",
     access=SIGNED_IN,
+    limit=EDIT_LIMIT,
     body=schemas.PostInput(partial=True),
-    if_match=True,
+    conditional=True,
+    prepare=prepare_edit,
     returns=schemas.Post(),
-    headers=["ETag"],
     errors=[PostEditForbidden, NoSuchPost],
 )
-def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
+def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: PreparedText) -> Reply:
     """Edit your own post."""
-    former = queries.get_post(id)
-    text = prepare_text(INDEX, former | body, former=former["content"])
     post = get_post_for_update(id)
-    if not is_author(post.author_id):
-        raise PostEditForbidden
-    require_version(if_match, post.version)
-    store.edit_post(post, body, text)
+    _check_edit(post.author_id, condition, post.version, post.updated_at)
+    store.edit_post(post, body, prepared)
     edited = _detail(id)
     commit()
     return edited
@@ -142,22 +148,22 @@ def edit_post(id: str, body: dict[str, Any], if_match: str | None) -> Reply:
     "/posts/<nanoid:id>",
     access=SIGNED_IN,
     query=RemovalQuery(),
-    if_match=True,
+    conditional=True,
     status=204,
     errors=[PostDeletionForbidden, NoSuchPost],
 )
-def delete_post(id: str, query: dict[str, str], if_match: str | None) -> Reply:
+def delete_post(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete your own post, or any post as a moderator."""
-    # A deletion that takes long is in no group, so that no other request waits for its commit.
-    begin(alone=queries.get_post(id)["comment_count"] > store.COMMENTS_PER_STEP)
+    begin(alone=True)  # a deletion may take long, and no other request should wait for its commit
     post = get_post_for_update(id)
     if not may_delete(post.author_id):
         raise PostDeletionForbidden
-    require_version(if_match, post.version)
+    condition.require_version(post.version, post.updated_at)
     reason = query.get("reason")
     acts.record_removal(Removal("post", id, post.author_id, describe_post(post), reason))
     store.delete_posts(Post.id == id)
     commit()
+    store.finish_deletions()
     return None
 
 
@@ -172,8 +178,18 @@ def list_images(ids: Sequence[str]) -> Mapping[str, list[Item]]:
     return of_posts(ids)
 
 
+def _check_edit(
+    author_id: str | None, condition: Condition, version: int, updated_at: datetime | None = None
+) -> None:
+    """Raise 403 unless the current user is the author, and 412 unless the condition holds."""
+    if not is_author(author_id):
+        raise PostEditForbidden
+    condition.require_version(version, updated_at)
+
+
 def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a post with its images, and its ETag."""
     post = queries.get_post(id)
     post["images"] = list_images([id])[id] if post["image_count"] else []
-    return post, etag_header(post.pop("version"))
+    version = post.pop("version")
+    return post, etag_header(post, version)

@@ -11,10 +11,6 @@ from typing import Protocol
 import sqlalchemy as sa
 from flask import Flask, current_app
 
-from posting.config import StartError
-from posting.db.errors import error_reason
-from posting.db.transactions import snapshot
-
 EXTENSION = "posting.search"
 
 
@@ -26,9 +22,6 @@ class MaintainedIndex(Protocol):
 
     def count_rows(self, connection: sa.Connection) -> int:
         """Return how many rows there are to index."""
-
-    def is_empty(self, connection: sa.Connection) -> bool:
-        """Return whether the index has no entry."""
 
     def clear(self, connection: sa.Connection) -> None:
         """Remove all entries from the index."""
@@ -55,22 +48,3 @@ def all_indexes() -> Sequence[MaintainedIndex]:
     """Return the indexes of all features."""
     indexes: Sequence[MaintainedIndex] = current_app.extensions[EXTENSION]
     return indexes
-
-
-def fill_empty_indexes() -> None:
-    """Fill each index that has no entry, as after an upgrade that creates it.
-
-    Raise StartError if the database fails.
-    """
-    for index in all_indexes():
-        try:
-            with snapshot() as connection:
-                is_empty = index.is_empty(connection)
-            if is_empty:
-                for _ in index.rebuild():
-                    pass
-        except sa.exc.SQLAlchemyError as error:
-            raise StartError(
-                f"The {index.name}s are not indexed for search ({error_reason(error)}). "
-                "Run: flask search rebuild"
-            ) from None

@@ -8,11 +8,13 @@ from marshmallow import Schema
 
 from posting.accounts.fields import MAX_PASSWORD_LENGTH, MAX_USERNAME_LENGTH, MIN_USERNAME_LENGTH
 from posting.accounts.models import TOKENS_PER_USER
+from posting.accounts.passwords import ACCOUNT_USE_LIMIT, ADDRESS_USE_LIMIT
 from posting.accounts.schemas import Profile, SignUp
 from posting.comments.schemas import CommentInput, CommentsQuery
 from posting.config import VERSION
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
 from posting.invitations.models import OPEN_PER_USER
+from posting.notifications.listeners import MENTION_LIMIT
 from posting.posts.schemas import IMAGES_PER_POST, MAX_EXPANDED, PostInput, PostsQuery
 from posting.site import schemas
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint, Reply
@@ -68,11 +70,12 @@ def length_of(schema: Schema, name: str) -> dict[str, int | None]:
 
 
 def rate_limits() -> Iterator[dict[str, Any]]:
-    """Yield the limits that the endpoints of the app declare, unless they are off."""
+    """Yield the limits that endpoints declare, and those that views count, unless they are off."""
     if not current_app.config["RATE_LIMITS"]:
         return
     views = current_app.view_functions.values()
     limits = {view.limit for view in views if isinstance(view, Endpoint) and view.limit}
+    limits |= {ACCOUNT_USE_LIMIT, ADDRESS_USE_LIMIT, MENTION_LIMIT}
     for limit in sorted(limits, key=lambda limit: limit.name):
         if rate := limit.rate(current_app.config):
             seconds = round(rate.window.total_seconds())

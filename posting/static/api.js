@@ -4,6 +4,7 @@ import { Problem } from "./problem.js";
 import { explainProblem } from "./words.js";
 
 const TIMEOUT = 30_000; // milliseconds
+const TRIES = 5; // of a request that finds too many others hashing passwords
 
 /** @typedef {"write" | "delete" | "image" | "other"} Task */
 
@@ -26,17 +27,32 @@ export async function request(
     options.headers = { ...headers, "Content-Type": "application/json" };
     options.body = JSON.stringify(body);
   }
-  let response;
-  let text = "";
-  try {
-    response = await fetch(url, options);
-    text = await response.text();
-  } catch {
-    response = null; // there is none, or it ends too early
+  let { response, text } = await send(url, options);
+  for (let tries = 1; tries < TRIES && isBusy(response, text); tries++) {
+    const seconds = Number(response.headers.get("Retry-After"));
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    ({ response, text } = await send(url, options));
   }
   const found = result(response?.status ?? 0, text, response?.headers.get("ETag"), task);
   return { ...found, next: nextOf(response?.headers.get("Link")) };
 }
+
+/**
+ * Send a request. Return the response, or null if there is none or it ends too early.
+ * @param {string} url
+ * @param {RequestInit} options
+ */
+async function send(url, options) {
+  try {
+    const response = await fetch(url, options);
+    return { response, text: await response.text() };
+  } catch {
+    return { response: null, text: "" };
+  }
+}
+
+/** @type {(response: Response | null, text: string) => boolean} */
+const isBusy = (response, text) => response?.status === 503 && text.includes('"code":"busy"');
 
 /** @type {(method: string) => Task} */
 const taskOf = (method) => (method === "DELETE" ? "delete" : "other");
@@ -77,6 +93,12 @@ export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
+
+/**
+ * Return an ETag without its quotes. A proxy that compresses makes it weak.
+ * @param {string} etag
+ */
+export const tagOf = (etag) => /"(.*)"/.exec(etag)[1];
 
 /**
  * Return the version that an ETag names. A proxy that compresses makes it weak.

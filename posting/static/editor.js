@@ -4,15 +4,18 @@ import { me } from "./account.js";
 import { onAction } from "./actions.js";
 import { request, versionOf } from "./api.js";
 import { all, copyOf, first, onEvent } from "./dom.js";
+import { forgetDraft } from "./drafts.js";
 import { addLink, bodyOf } from "./fields.js";
 import { onForm } from "./forms.js";
 import { hasLostImage, prepareImage, sendImages, Upload } from "./images.js";
+import { onKey } from "./keys.js";
 import "./main.js";
 import { addBlock } from "./marks.js";
 import { goTo, ready, root } from "./page.js";
 import { Problem, problemOf } from "./problem.js";
 import { say, sayNext } from "./status.js";
 import { changeText, onPreview } from "./text.js";
+import { typeText } from "./typing.js";
 import { count } from "./words.js";
 
 /** Fulfilled when the images that were added are in the list. */
@@ -71,11 +74,13 @@ async function showImagesInText(form) {
   const field = form.elements.content;
   const text = uploads().reduce((before, upload) => upload.update(before), field.value);
   if (text === field.value) return;
-  field.value = text;
+  typeText(field, text);
+  forgetDraft(form); // of this change, which is sent at once
   const { action, dataset } = form;
   const headers = { "If-Match": `"${dataset.version}"` };
   const { etag } = await request("PATCH", action, { body: { content: text }, headers });
   dataset.version = versionOf(etag);
+  field.defaultValue = text;
 }
 
 /** Show images that are not sent yet in the preview as well. */
@@ -135,8 +140,7 @@ onAction("remove-image", async (button) => {
   if (upload.id && !confirm("Remove this image?")) return;
   await upload.remove();
   const field = form.elements.content;
-  field.value = upload.removeFrom(field.value);
-  field.dispatchEvent(new Event("input", { bubbles: true }));
+  typeText(field, upload.removeFrom(field.value));
   first(form, "#images").focus();
 });
 
@@ -192,9 +196,8 @@ onEvent("drop", takeFiles);
 onEvent("dragover", (_target, event) => {
   if (event.dataTransfer.types.includes("Files")) event.preventDefault();
 });
-onEvent("keydown", (target, event) => {
-  // A key that ends the input of a Japanese word, for example, is not meant for the page.
-  if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.isComposing) return;
+onKey((target, event) => {
+  if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
   // Enter in the title goes on to the text, and in the description of an image does nothing.
   if (target.name === "title") target.form.elements.content.focus();
   else if (!target.closest("[data-images] input")) return;

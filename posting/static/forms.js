@@ -7,6 +7,7 @@ import { showBusy } from "./busy.js";
 import { all, first, onEvent } from "./dom.js";
 import { forgetDraft, keepDraft, keyOf, restoreDraft } from "./drafts.js";
 import { addLink, bodyOf, clearErrors, errorsOf, noticeOf, showErrors } from "./fields.js";
+import { onKey } from "./keys.js";
 import { ready, root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { say } from "./status.js";
@@ -134,7 +135,7 @@ onEvent("submit", (form, event) => {
   if (!form.classList.contains("busy")) submit(form);
 });
 
-onEvent("keydown", ({ form }, event) => {
+onKey(({ form }, event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form?.requestSubmit();
 });
 

@@ -1,5 +1,6 @@
 // Images of a post: each is one `Upload`, which is sent once the post has an id.
 
+import { isAnimated } from "./animations.js";
 import { newKey, request, result } from "./api.js";
 import { first } from "./dom.js";
 import { root } from "./page.js";
@@ -176,7 +177,7 @@ export async function sendImages(uploads, post) {
 }
 
 /**
- * Return a picture that the service can take: the file, or a smaller JPEG of a photo. Throw a
+ * Return a picture that the service can take: the file, or a smaller copy of a still image. Throw a
  * `Problem` that says what to do.
  * @param {File} file
  * @param {number} maxBytes
@@ -198,7 +199,9 @@ export async function prepareImage(file, maxBytes, types) {
     const isLarge =
       size > maxBytes || width * height > MAX_PIXELS || Math.max(width, height) > MAX_LENGTH;
     if (!isLarge && types.includes(type)) return file;
-    if (type === "image/gif") {
+    if (isAnimated(new Uint8Array(await file.arrayBuffer()))) {
+      if (!isLarge)
+        throw new Problem(0, `${name} is an animation. Save it as GIF or WebP, and add it again.`);
       const cause = size > maxBytes ? `is larger than ${limit}` : "has too many pixels";
       throw new Problem(0, `${name} ${cause}. Make the animation smaller.`);
     }
@@ -212,6 +215,7 @@ export async function prepareImage(file, maxBytes, types) {
 }
 
 /**
+ * Return a JPEG, or what keeps transparency: a WebP, or a PNG where the browser writes no WebP.
  * @param {ImageBitmap} picture
  * @returns {Promise<Blob | null>}
  */
@@ -221,8 +225,9 @@ async function shrink(picture) {
   canvas.width = Math.ceil(picture.width * scale);
   canvas.height = Math.ceil(picture.height * scale);
   const context = canvas.getContext("2d");
-  context.fillStyle = "white"; // JPEG has no transparency
-  context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(picture, 0, 0, canvas.width, canvas.height);
-  return new Promise((done) => canvas.toBlob(done, "image/jpeg", QUALITY));
+  const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+  const isOpaque = data.every((value, place) => place % 4 < 3 || value === 255);
+  const type = isOpaque ? "image/jpeg" : "image/webp";
+  return new Promise((done) => canvas.toBlob(done, type, QUALITY));
 }

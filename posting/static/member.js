@@ -12,6 +12,7 @@ import { openQuestion } from "./opening.js";
 import { goTo, root } from "./page.js";
 import "./reporting.js";
 import { say, sayNext } from "./status.js";
+import { showFormer } from "./suspending.js";
 
 const opener = () => first(document, "[data-action=moderate]");
 const place = () => first(document, "#known");
@@ -51,6 +52,7 @@ onAction("moderate", (button) => {
 onAction("suspend", (button) => openQuestion("suspension-form", button));
 
 onForm("suspension", {
+  failed: showFormer,
   toBody: (values) => suspensionOf(values),
   async sent(form) {
     form.remove();

@@ -121,17 +121,22 @@ export function suspensionOf({ reason, days }, now = Date.now()) {
 }
 
 /**
+ * Return a suspension in words.
+ * @param {{reason: string | null, since: string, until: string | null}} suspension
+ */
+export function sentenceOfSuspension({ reason, since, until }) {
+  const end = until ? `until ${dateOf(until)}` : "until a moderator lifts it";
+  return `Suspended since ${dateOf(since)}, ${end}.${reason ? ` Reason: ${reason}` : ""}`;
+}
+
+/**
  * Return in words what moderators see of a member.
  * @param {any} member
  */
 export function factsOf(member) {
   const { suspension, last_seen_at, application, invited_by, invited } = member;
   const facts = [];
-  if (suspension) {
-    const { reason, since, until } = suspension;
-    const end = until ? `until ${dateOf(until)}` : "until a moderator lifts it";
-    facts.push(`Suspended since ${dateOf(since)}, ${end}.${reason ? ` Reason: ${reason}` : ""}`);
-  }
+  if (suspension) facts.push(sentenceOfSuspension(suspension));
   facts.push(last_seen_at ? `Last seen on ${dateOf(last_seen_at)}.` : "Never signed in.");
   if (invited_by) facts.push(`Invited by ${invited_by}.`);
   if (invited.length > 0) facts.push(`Has invited ${invited.join(", ")}.`);

@@ -1,9 +1,10 @@
 // Forms that a button opens in its place, below what the button is about. One is open at a time.
 
 import { onAction } from "./actions.js";
-import { copyOf, first, onEvent } from "./dom.js";
+import { copyOf, first } from "./dom.js";
 import { restoreDraft } from "./drafts.js";
 import { isChanged } from "./fields.js";
+import { onKey } from "./keys.js";
 import { linkTo } from "./offers.js";
 import { root } from "./page.js";
 import { say } from "./status.js";
@@ -65,7 +66,7 @@ export function closeForm(form) {
 
 onAction("cancel", ({ form }) => closeForm(form));
 
-onEvent("keydown", (target, event) => {
-  const form = event.key === "Escape" && !event.isComposing && target.closest(".opened");
+onKey((target, event) => {
+  const form = event.key === "Escape" && target.closest(".opened");
   if (form) closeForm(form);
 });

@@ -19,6 +19,7 @@ import { openQuestion } from "./opening.js";
 import { root } from "./page.js";
 import { listInPages, listOf } from "./rows.js";
 import { say } from "./status.js";
+import { showFormer } from "./suspending.js";
 import { showTimes } from "./times.js";
 
 /** @typedef {import("./moderating.js").Report} Report */
@@ -129,7 +130,7 @@ onForm("deletion", {
 });
 
 onForm("suspension", {
-  failed,
+  failed: async (form, problem) => (await showFormer(form, problem)) || failed(form, problem),
   toBody: (values) => suspensionOf(values),
   async sent(form) {
     const row = rowOf(form);

@@ -3,8 +3,10 @@
 import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { all, first, onEvent } from "./dom.js";
+import { onKey } from "./keys.js";
 import { addMark } from "./marks.js";
 import { root } from "./page.js";
+import { typeText } from "./typing.js";
 
 const KEYS = { b: "bold", i: "italic", k: "link" };
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
@@ -22,7 +24,7 @@ export const onPreview = (previewer) => previewers.push(previewer);
 const textOf = (form) => first(form, "textarea[name=content]");
 
 /**
- * Change the text of a form and its selection, as if it was typed.
+ * Change the text of a form and its selection.
  * @param {HTMLFormElement} form
  * @param {(selection: import("./marks.js").Selection) => import("./marks.js").Selection} change
  */
@@ -30,17 +32,16 @@ export function changeText(form, change) {
   const field = textOf(form);
   const { value, selectionStart, selectionEnd } = field;
   const { text, start, end } = change({ text: value, start: selectionStart, end: selectionEnd });
-  field.value = text;
-  field.setSelectionRange(start, end);
+  typeText(field, text);
   field.focus();
-  field.dispatchEvent(new Event("input", { bubbles: true }));
+  field.setSelectionRange(start, end);
 }
 
 onAction("mark", ({ form, dataset }) => {
   changeText(form, (selection) => addMark(dataset.mark, selection));
 });
 
-onEvent("keydown", ({ form, name }, event) => {
+onKey(({ form, name }, event) => {
   const mark = (event.ctrlKey || event.metaKey) && !event.shiftKey && KEYS[event.key.toLowerCase()];
   if (!mark || name !== "content") return;
   event.preventDefault();
@@ -48,7 +49,7 @@ onEvent("keydown", ({ form, name }, event) => {
 });
 
 /** The bar is one stop of the Tab key, and arrows lead from button to button. */
-onEvent("keydown", (target, event) => {
+onKey((target, event) => {
   const bar = target.closest("[role=toolbar]");
   const step = STEPS[event.key];
   if (!bar || !step) return;

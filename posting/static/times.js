@@ -24,6 +24,18 @@ export function inUnits(seconds) {
 }
 
 /**
+ * Return the seconds from now to a time, in milliseconds. What has happened is never in the future,
+ * although the clock of the reader may be slow.
+ * @param {number} time
+ * @param {number} now
+ * @param {boolean} isAhead whether it is the time of what will happen
+ */
+export function secondsTo(time, now, isAhead) {
+  const seconds = Math.round((time - now) / 1000);
+  return isAhead ? seconds : Math.min(0, seconds);
+}
+
+/**
  * Return the day of a time.
  * @param {string} time
  */
@@ -39,7 +51,7 @@ export function showTimes(part) {
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
   for (const time of all(part, "time[datetime]")) {
     const then = new Date(time.dateTime);
-    const seconds = Math.round((then.getTime() - Date.now()) / 1000);
+    const seconds = secondsTo(then.getTime(), Date.now(), "ahead" in time.dataset);
     time.textContent = words.format(...inUnits(seconds));
     time.lang = words.resolvedOptions().locale;
     time.title = exact.format(then);

@@ -6,13 +6,17 @@ import { dateOf } from "./times.js";
 /** Responses that are errors, by their code or by the task of the request and their code. */
 const PROBLEMS = {
   already_reported: "You have reported this already. A moderator will look at it.",
+  already_suspended: "This member is suspended already. Load the page again.",
   bad_gateway: "The service does not answer at this moment. Try again.",
   content_too_large: "This is too long to be sent. Make it shorter.",
   cross_origin: "Your browser does not say where this comes from. Load the page again.",
+  busy: "Too many people are signing in at this moment. Try again.",
   database_busy: "Too many people are writing at this moment. Try again.",
+  database_moved: "Nothing was saved. Tell the people who run this service to restart it.",
   gateway_timeout: "The service does not answer at this moment. Try again.",
   has_content: "This member has posts or comments left. Delete them first.",
   images_busy: "Too many images arrive at this moment. Try again.",
+  own_image_in_progress: "Another image of yours is being processed. Try again.",
   "image content_too_large": "This image is too large. Make it smaller, and add it again.",
   internal_server_error: "Something went wrong in the service. Try again later.",
   no_such_application: "This application has been decided already. Load the page again.",
@@ -67,8 +71,11 @@ const ERRORS = {
   lost_image:
     "An image in this text is no longer there, since images are not kept. Insert it again, or delete its line.",
   malformed: "This has characters that are not allowed here.",
+  masked_password:
+    "This is one character repeated, or looks like a hidden password. Choose another one.",
   no_such_parent: "The comment to which you reply has been deleted.",
   not_own_name: "Type your username, to be sure.",
+  open_direction: "This has an invisible character that turns text around. Type it again.",
   required: "Write something here.",
   reserved: "This name is reserved. Choose another one.",
   reused_key: "Something else was sent from here before. Load the page again.",

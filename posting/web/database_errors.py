@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 from werkzeug.exceptions import HTTPException, ServiceUnavailable
 
-from posting.db.errors import CANCELED, DISK_FULL, IO_ERROR, UNAVAILABLE, error_code
+from posting.db.errors import CANCELED, DISK_FULL, FILE_MOVED, IO_ERROR, UNAVAILABLE, error_code
 from posting.web.problems import Coded
 
 
@@ -26,6 +26,17 @@ class QueryTimeout(Coded, ServiceUnavailable):
         super().__init__(retry_after=10)
 
 
+class DatabaseMoved(Coded, ServiceUnavailable):
+    error_code = "database_moved"
+    description = (
+        "The file of the database was deleted or replaced, so nothing was saved; tell the operator "
+        "of this service to restart it."
+    )
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=60)
+
+
 class StorageFull(Coded, HTTPException):
     code = HTTPStatus.INSUFFICIENT_STORAGE
     error_code = "storage_full"
@@ -42,6 +53,8 @@ def to_http_error(error: sa.exc.DBAPIError | sa.exc.TimeoutError) -> HTTPExcepti
     code = error_code(error)
     if code.startswith(CANCELED):
         return QueryTimeout()
+    if code == FILE_MOVED:
+        return DatabaseMoved()
     # SQLite reports a disk quota as an I/O error, and a failed commit has no statement. On a broken
     # disk, repeating a write does not help either.
     is_query = (getattr(error, "statement", None) or "").lstrip().startswith(("SELECT", "WITH"))

@@ -3,7 +3,7 @@
 A view is registered with all of its declarations in one call, such as::
 
     @posts.post("/posts", access=SIGNED_IN, limit=LIMIT, body=PostInput(), idempotent=True,
-                status=201, returns=Post(), headers=["ETag", "Location"])
+                status=201, returns=Post(), headers=["Location"])
     def create_post(body, once): ...
 
 The checks of a request and the OpenAPI document are made from the same `Endpoint`.
@@ -38,8 +38,9 @@ from posting.web.errors import (
     input_error,
     parameter_errors,
 )
+from posting.web.etags import Condition
 from posting.web.fields import Words
-from posting.web.limits import Counts, Hits, Limit
+from posting.web.limits import Counts, Hits, Limit, require_space
 from posting.web.messages import MALFORMED_ID, REPEATED, UNKNOWN
 from posting.web.response_body import to_json
 
@@ -111,9 +112,10 @@ class Endpoint:
     """A view with what it declares.
 
     The view is called with the path's values and, if declared, `body`, `form`, `query` (as loaded
-    by their schemas), `if_match` (the header or None), and `prepared`: what `prepare` makes of the
-    body before the transaction begins. With a limit of failures, it is called with `hits`, in which
-    it counts an attempt before it knows the result.
+    by their schemas), `condition` (the preconditions), and `prepared`: what `prepare` makes of
+    these arguments before the transaction begins. `prepare` first raises the errors of the view
+    that it can find without a lock. With a limit of failures, the view is called with `hits`, in
+    which it counts an attempt before it knows the result.
 
     The view commits what it writes by `commit()`. If it is idempotent, it is called with
     `once`, and ends with `return once.commit(body, headers)`.
@@ -133,8 +135,8 @@ class Endpoint:
     form: Schema | None = None
     query: Schema | None = None
     any_query: bool = False  # whether unknown names in the query are ignored, without a schema
-    if_match: bool = False
-    prepare: Callable[[Any], Any] | None = None
+    conditional: bool = False  # whether the view checks preconditions; other writes refuse them
+    prepare: Callable[..., Any] | None = None
     idempotent: bool = False
     status: int = 200
     returns: Schema | Mapping[str, Any] | None = None  # a marshmallow or JSON schema; None: no body
@@ -147,7 +149,8 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         declared = set(re.findall(r"(\w+)>", self.rule))
-        declared |= {name for name in ("body", "form", "query", "if_match") if getattr(self, name)}
+        declared |= {name for name in ("body", "form", "query") if getattr(self, name)}
+        declared |= {"condition"} if self.conditional else set()
         declared |= {"prepared"} if self.prepare else set()
         declared |= {"once"} if self.idempotent else set()
         declared |= {"hits"} if self.limit and self.limit.counts is Counts.FAILURES else set()
@@ -192,14 +195,19 @@ class Endpoint:
         if not self.idempotent:
             return self._call(path, inputs)
         return idempotency.respond_once(
-            path, inputs, self.status, lambda once: self._call(path, inputs | {"once": once})
+            path, inputs, self.status, lambda once: self._call(path, inputs, once=once)
         )
 
-    def _call(self, path: Mapping[str, str], inputs: dict[str, Any]) -> Response:
-        """Prepare the body, and call the view. Count the request as the limit says."""
+    def _call(
+        self, path: Mapping[str, str], inputs: dict[str, Any], **once: idempotency.Once
+    ) -> Response:
+        """Prepare the arguments, and call the view. Count the request as the limit says."""
         arguments = {**path, **inputs}
         if self.prepare:
-            arguments["prepared"] = self.prepare(inputs["body"])
+            if self.limit:  # nothing is prepared beyond the limit
+                require_space((self.limit, self.limit.subject()))
+            arguments["prepared"] = self.prepare(**arguments)
+        arguments |= once
         if not (limit := self.limit):
             return self._call_view(arguments)
         hits = Hits()
@@ -207,7 +215,7 @@ class Endpoint:
             response = self._call_view(arguments | {"hits": hits})
             if hits.are_counted:
                 raise RuntimeError(f"{self.name} did not refund the hits of a success")
-            return response
+            return hits.add_headers(response)
         hits.count((limit, limit.subject()))
         if limit.counts is Counts.SUCCESSES:
             return hits.add_headers(self._call_view(arguments))
@@ -243,7 +251,8 @@ class Endpoint:
     def _read_inputs(self, path: Mapping[str, str]) -> dict[str, Any]:
         """Return the inputs that the view declares.
 
-        Raise 413, 415 and 400 for the body, then one 422 that lists everything invalid.
+        Raise 413, 415 and 400 for the body, then one 422 that lists everything invalid. Last, raise
+        412 for preconditions that the view does not check.
         """
         errors: Errors = []
         if not self.query and self.known_names is None and request.query_string:
@@ -266,8 +275,10 @@ class Endpoint:
             errors += idempotency.key_errors()
         if errors:
             raise InvalidInput(errors)
-        if self.if_match:
-            inputs["if_match"] = request.headers.get("If-Match")
+        if self.conditional:
+            inputs["condition"] = Condition.of_request()
+        elif self.writes:
+            Condition.of_request().refuse()
         return inputs
 
     @cached_property

@@ -1,13 +1,16 @@
-"""Conditional requests (RFC 9110, section 13): ETag, If-None-Match and If-Match.
+"""Conditional requests (RFC 9110, section 13): ETags and preconditions.
 
 The ETag of a post or comment has two parts: its version, which `If-Match` compares, and a digest of
 the response, which also changes with the name of the author. The ETag of an image is its ID. Flask
-makes the ETags of static files. Every other ETag is a digest of the response. `If-Match` compares
-the digest of a user or of the metadata of an image, because these contain nothing of other rows.
+makes the ETags of static files. Every other ETag is a digest of the response, all of which
+`If-Match` compares.
 """
 
 import hashlib
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from flask import Response, request
@@ -28,15 +31,29 @@ class ChangedSince(Coded, PreconditionFailed):
     description = "It has been changed since; read it again."
 
 
+class AlreadyCurrent(Coded, PreconditionFailed):
+    error_code = "already_current"
+    description = "It is there already, as If-None-Match excludes."
+
+
+class UnsupportedPrecondition(Coded, PreconditionFailed):
+    error_code = "unsupported_precondition"
+    description = "This request takes no precondition; leave out If-Match and If-None-Match."
+
+
 def immutable_headers(etag: str, *, is_public: bool) -> dict[str, str]:
     """Return the headers of a response that never changes."""
     cache = IMMUTABLE if is_public else IMMUTABLE.replace("public", "private")
     return {"ETag": f'"{etag}"', "Cache-Control": cache}
 
 
-def etag_header(version: int) -> dict[str, str]:
-    """Return the ETag header of a version, to which `add_etag` appends the digest."""
-    return {"ETag": f'"{version}"'}
+def etag_header(body: Any, version: int | None = None) -> dict[str, str]:
+    """Return the ETag header of what GET responds with this body, and of its version if it has one.
+
+    A response without this header gets the ETag of its own body.
+    """
+    digest = etag_of(body)
+    return {"ETag": f'"{digest}"' if version is None else f'"{version}-{digest}"'}
 
 
 def etag_of(body: Any) -> str:
@@ -54,31 +71,74 @@ def if_none_match(etag: str) -> bool:
     return etag_matches(request.headers.get("If-None-Match", ""), etag)
 
 
-def require_etag(header: str | None, *etags: str) -> None:
-    """Raise 412 if an `If-Match` header matches none of `etags`. Lock the row before this."""
-    if header is not None and not any(etag_matches(header, etag) for etag in etags):
-        raise ChangedSince
+@dataclass(frozen=True)
+class Condition:
+    """The preconditions of a write. A view checks them after it has locked the row.
+
+    `unmodified_since` is None for an invalid date, and beside `If-Match`, as RFC 9110 says.
+    """
+
+    if_match: str | None = None
+    if_none_match: str | None = None
+    unmodified_since: datetime | None = None
+
+    @classmethod
+    def of_request(cls) -> "Condition":
+        if_match = request.headers.get("If-Match")
+        unmodified_since = request.if_unmodified_since if if_match is None else None
+        return cls(if_match, request.headers.get("If-None-Match"), unmodified_since)
+
+    def refuse(self) -> None:
+        """Raise 412 if there is a precondition, at an endpoint that takes none.
+
+        A date is not a precondition there, because nothing that is written has a time of its last
+        edit.
+        """
+        if self.if_match is not None or self.if_none_match is not None:
+            raise UnsupportedPrecondition
+
+    def require(self, *etags: str, updated_at: datetime | None = None) -> None:
+        """Raise 412 unless this holds for an object with these ETags, or for none without them."""
+        self._require(lambda sent: any(etag_matches(sent, each) for each in etags), updated_at)
+
+    def require_body(self, body: Any | None) -> None:
+        """Raise 412 unless this holds for the body of the response to GET, or for no such body."""
+        self.require(*([] if body is None else [etag_of(body)]))
+
+    def require_version(self, version: int, updated_at: datetime | None = None) -> None:
+        """Raise 412 unless this holds for an object with this version.
+
+        Without `updated_at`, dates are not compared.
+        """
+        self._require(lambda sent: _has_version(sent, version), updated_at)
+
+    def _require(self, matches: Callable[[str], bool], updated_at: datetime | None) -> None:
+        if self.if_match is not None and not matches(self.if_match):
+            raise ChangedSince
+        if self.unmodified_since and updated_at:
+            in_seconds = updated_at.replace(microsecond=0)  # as an HTTP date is
+            if in_seconds > self.unmodified_since:
+                raise ChangedSince
+        if self.if_none_match is not None and matches(self.if_none_match):
+            raise AlreadyCurrent
 
 
-def require_version(header: str | None, version: int) -> None:
-    """Raise 412 if an `If-Match` header names another version. Lock the row before this."""
-    if header is None or header.strip() == "*":
-        return
+def _has_version(header: str, version: int) -> bool:
     versions = {etag.partition("-")[0] for etag in ETAG.findall(header)}
-    if str(version) not in versions:
-        raise ChangedSince
+    return header.strip() == "*" or str(version) in versions
 
 
 def add_etag(response: Response) -> None:
-    """Add the digest of the response to its ETag, or make the ETag of a GET or PATCH from it."""
-    if response.status_code not in {200, 201} or response.is_streamed:
+    """Add the ETag to a response that has none: to GET, to PATCH, and to what was created.
+
+    Not to PUT, whose response has more than the request (RFC 9110, section 9.3.4).
+    """
+    if response.is_streamed or "ETag" in response.headers:
         return
-    version = response.headers.get("ETag", "").strip('"')
-    if not (version or request.method in READS or request.method == "PATCH"):
-        return
-    if "immutable" not in response.headers.get("Cache-Control", ""):
+    is_read_or_edited = response.status_code == 200 and request.method in {*READS, "PATCH"}
+    if is_read_or_edited or response.status_code == 201:
         digest = _digest(response.get_data() + response.headers.get("Link", "").encode())
-        response.headers["ETag"] = f'"{version}-{digest}"' if version else f'"{digest}"'
+        response.headers["ETag"] = f'"{digest}"'
 
 
 def make_conditional(response: Response) -> Response:

@@ -10,6 +10,7 @@ from flask import current_app
 from marshmallow import ValidationError, fields, validate
 from marshmallow.validate import Regexp
 
+from posting.characters import has_visible, leaves_direction_open
 from posting.db.types import ID_PATTERN
 from posting.web.messages import MALFORMED_ID, REQUIRED, Message
 
@@ -18,6 +19,9 @@ EXAMPLE_TOKEN = "posting_3cqSJzQ3uvEdY5oAjSkK_Jri0qmfyaLOFT6n3zC6zxs"  # noqa: S
 EXAMPLE_TIME = "2026-11-21T09:30:00.125Z"
 BLANK = Message("blank", "Must not be blank.")
 HAS_LINE_BREAK = Message("line_break", "Must not contain line breaks.")
+OPEN_DIRECTION = Message(
+    "open_direction", "Must close each character that changes the direction, such as U+202E."
+)
 HAS_NUL = Message("unsupported_character", "Must not contain U+0000.")
 HAS_SURROGATES = Message("unsupported_character", "Must not contain lone surrogates.")
 NOT_A_FILE = Message("wrong_type", "Must be a file.")
@@ -25,19 +29,24 @@ NOT_A_TIMESTAMP = Message("malformed", f"Must be a timestamp such as {EXAMPLE_TI
 OTHER_WORDS = Message("not_a_choice", "Must be some of {}, separated by commas.")
 # These match the same texts in Python and in JSON Schema (ECMA-262), where \s differs in \x1c-\x1f,
 # \x85 and U+FEFF. U+2028 and U+2029 are missing even as escapes: generators of clients write them
-# out, and in JavaScript they end a line.
-_VISIBLE = r"[^\x00\s\x1c-\x1f\x85\u180e\u200b-\u200f\u2060-\u2064\ufeff]"
+# out, and in JavaScript they end a line. Validators refuse more invisible characters than patterns
+# can list: see `posting.characters`.
+_VISIBLE = (
+    r"[^\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u2800\u3164\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0"
+    r"\ufff0-\ufffc\ufffe\uffff]"
+)
 _IN_LINE = (
     r"(?:[^\x00\s\x1c-\x1e\x85]"
     r"|[\t\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000\ufeff])"
 )
 NOT_BLANK_PATTERN = rf"^[^\x00]*{_VISIBLE}[^\x00]*$"
 ONE_LINE_PATTERN = rf"^{_IN_LINE}*{_VISIBLE}{_IN_LINE}*$"
+VISIBLE_OR_EMPTY_PATTERN = rf"^(?:[^\x00]*{_VISIBLE}[^\x00]*)?$"
 LINE_OR_EMPTY_PATTERN = rf"^(?:{_IN_LINE}*{_VISIBLE}{_IN_LINE}*)?$"
 _is_rfc3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII
 ).fullmatch
-_has_visible = re.compile(_VISIBLE).search
 _has_line_break = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]").search  # as str.splitlines
 
 
@@ -215,11 +224,17 @@ class ExtensibleString(fields.String):
 
 
 def not_blank(value: str) -> None:
-    """Refuse text of white space and zero-width characters only; `Length` refuses empty text."""
-    if value and not _has_visible(value):
+    """Refuse text without a visible character; `Length` refuses empty text."""
+    if value and not has_visible(value):
         raise ValidationError(BLANK)
 
 
 def one_line(value: str) -> None:
     if _has_line_break(value):
         raise ValidationError(HAS_LINE_BREAK)
+
+
+def keeps_direction(value: str) -> None:
+    """Refuse text that could turn around what follows it in a line of an app or a feed."""
+    if leaves_direction_open(value):
+        raise ValidationError(OPEN_DIRECTION)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask import Flask, Response, current_app, g, request
+from werkzeug.http import parse_date
 
 from posting.config import is_https
 from posting.web import etags
@@ -19,6 +20,7 @@ SECURITY = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
 HTTPS = ("Strict-Transport-Security", "max-age=31536000")
+DATES = ("HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE", "HTTP_IF_RANGE")
 EXTENSION = "posting.headers"
 
 _is_request_id = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
@@ -41,6 +43,19 @@ def has_bearer_token(environ: Mapping[str, Any]) -> bool:
 
 def assign_request_id() -> None:
     g.request_id = request_id_for(request.environ.get("HTTP_X_REQUEST_ID", ""))
+
+
+def drop_invalid_dates() -> None:
+    """Ignore preconditions with dates that are too large for `datetime`, as RFC 9110 says.
+
+    Werkzeug ignores other invalid dates itself.
+    """
+    for name in DATES:
+        if sent := request.environ.get(name):
+            try:
+                parse_date(sent)
+            except OverflowError:
+                del request.environ[name]
 
 
 def add_headers(response: Response) -> Response:

@@ -128,12 +128,11 @@ class Hits:
     """The hits that a request counts."""
 
     def __init__(self) -> None:
-        self.are_counted = False  # from `count` to `refund`, even if all limits are `off`
+        self.are_counted = False  # from `commit` to `refund`, even if all limits are `off`
         self._windows: list[Window] = []
 
     def count(self, *limits_and_subjects: tuple[Limit, str]) -> None:
         """Count a hit for each limit and subject within the transaction. Raise LimitReached."""
-        self.are_counted = True
         counted: list[Window] = []
         for limit, subject in limits_and_subjects:
             new = _new_window(limit, subject)
@@ -150,13 +149,14 @@ class Hits:
                 others = [replace(other, hits=other.hits - 1) for other in counted]
                 raise LimitReached(full.rate, full.seconds_left, [*others, full])
             counted.append(replace(new, hits=row.hits, ends_at=row.ends_at))
-        self._windows = counted
+        self._windows += counted
 
     def commit(self) -> None:
         """Commit the hits before the result is known. Every response will announce them.
 
         If a window begins, purge windows that have ended.
         """
+        self.are_counted = True
         if any(window.is_new for window in self._windows):
             purge_expired(RateWindow)
         commit()
@@ -185,8 +185,20 @@ class Hits:
 
     def add_headers(self, response: Response) -> Response:
         """Add the headers that say how many hits are left."""
-        response.headers.extend(_headers(self._windows))
+        response.headers.update(_headers(self._windows))
         return response
+
+
+def require_space(*limits_and_subjects: tuple[Limit, str]) -> None:
+    """Raise LimitReached if a limit allows no further hit of its subject now. This counts nothing.
+
+    So a request beyond a limit is refused before it costs anything.
+    """
+    new = [_new_window(limit, subject) for limit, subject in limits_and_subjects]
+    windows = [_open_window(window) for window in new if window]
+    for number, window in enumerate(windows):
+        if window.hits >= window.rate.amount:
+            raise LimitReached(window.rate, window.seconds_left, windows[: number + 1])
 
 
 def _headers(windows: Sequence[Window]) -> dict[str, str]:

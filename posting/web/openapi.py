@@ -18,6 +18,8 @@ from werkzeug.exceptions import (
     HTTPException,
     InternalServerError,
     RequestEntityTooLarge,
+    RequestHeaderFieldsTooLarge,
+    RequestURITooLarge,
     UnsupportedMediaType,
 )
 
@@ -26,10 +28,10 @@ from posting.config import max_form_bytes
 from posting.db.types import ID_PATTERN
 from posting.web import errors, idempotency, request_body
 from posting.web.csrf import CrossSiteWrite
-from posting.web.database_errors import DatabaseBusy, QueryTimeout, StorageFull
+from posting.web.database_errors import DatabaseBusy, DatabaseMoved, QueryTimeout, StorageFull
 from posting.web.endpoint import Blueprint, DocumentedError, Endpoint
 from posting.web.errors import MEDIA_TYPE
-from posting.web.etags import ChangedSince
+from posting.web.etags import AlreadyCurrent, ChangedSince, UnsupportedPrecondition
 from posting.web.fields import (
     EXAMPLE_ID,
     EXAMPLE_TOKEN,
@@ -50,18 +52,32 @@ Accounts, posts, comments and images of a community, as JSON. Clients sign in wi
 or send a personal access token.
 
 * Errors are `application/problem+json` (RFC 9457). If several apply, the response is the first of:
-  403 for another site or a closed sign-up, 401, 403 for a token or a role, 413, 415, 400, 422, 429,
-  404, 403, 412, 409, 410. 422 lists everything that is not valid.
+  403 for another site or a closed sign-up, 401, 403 for a token or a role, 413, 415, 400, 422, 412
+  if the operation takes no precondition, 429, 404, 403, 412, 428, 409, 410. 422 lists everything
+  that is not valid.
 * Lists are arrays. The URL of the next page is in `Link: <…>; rel="next"` (RFC 8288), which is
   absent on the last page.
-* Every GET sends an `ETag` and honors `If-None-Match`. `If-Match` protects an edit against
-  overwriting another one.
-* A request that creates a post, comment or image can be repeated with the same `Idempotency-Key`,
-  and creates it once.
+* Every GET sends an `ETag` and honors `If-None-Match`. PATCH, PUT and DELETE compare `If-Match`
+  with the `ETag` of GET, which protects an edit against overwriting another one. Every POST refuses
+  it with 412.
+* A request that creates a post, comment, image or report can be repeated with the same
+  `Idempotency-Key`, and creates it once.
 * Timestamps are RFC 3339 in UTC with milliseconds.
 * Later versions may add fields to responses, and values to those with `x-extensible-enum`, such as
   codes of errors. Clients must accept them.
 """
+
+
+class UrlTooLong(RequestURITooLarge):
+    """An error of gunicorn and nginx, as is the next one."""
+
+    description = "The URL is too long."
+
+
+class HeadersTooLarge(RequestHeaderFieldsTooLarge):
+    description = "The headers are too large."
+
+
 EXAMPLE_REQUEST_ID = "8kQ0nTz3HsbXa1"
 
 
@@ -139,6 +155,20 @@ PATH_PARAMETERS = {
         "A username, in upper or lower case.", pattern="^[A-Za-z0-9_-]{1,32}$", examples=["ada"]
     ),
 }
+NEXT_PAGE = (
+    "The next page is at the URL in the header `Link`, which the last page does not have. Do not "
+    "make up a `cursor`, and take none from another list."
+)
+REPEAT = (
+    f"If you do not get a response, send the same request with the same `{idempotency.NAME}` again "
+    "within 24 hours. If the first one was carried out, this creates nothing and has the response "
+    f"of the first, with `{idempotency.REPLAYED}: true`, even if the object has been deleted since."
+)
+COMPARE = (
+    "Send the `ETag` of a GET of this path as `If-Match`. Then a request about something that has "
+    "changed since gets 412, and changes nothing."
+)
+FORM = "This is a form. It has no null: leave out a field that has no value."
 LIMITS_OF_TEXT = {"maxLength", "minLength", "pattern"}
 EVERY_RESPONSE = ["X-Request-ID", "Cache-Control"]
 RATE_HEADERS = ["RateLimit", "RateLimit-Policy"]
@@ -201,12 +231,12 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
         "summary": summary,
         "security": list(endpoint.access.security),
     }
-    if description:
+    if description := "\n\n".join(filter(None, [description, *_conventions(endpoint)])):
         operation["description"] = description
     parameters: list[Any] = []
     if endpoint.query:
         parameters.append({"in": "query", "schema": endpoint.query})
-    if endpoint.if_match:
+    if endpoint.conditional:
         parameters.append(IF_MATCH)
     if endpoint.idempotent:
         parameters.append(IDEMPOTENCY_KEY)
@@ -218,12 +248,13 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
         largest = max_form_bytes(settings) if endpoint.form else settings["MAX_JSON_BYTES"]
         operation["requestBody"] = {
             "required": True,
-            "content": {media_type: {"schema": schema} for media_type in _body_types(endpoint)},
+            "content": {_body_types(endpoint)[0]: {"schema": schema}},
             "description": f"At most {largest:,} bytes.",
         }
     responses = _error_responses(spec, endpoint, settings)
     headers = [*endpoint.headers, *EVERY_RESPONSE]
-    headers += ["ETag"] if is_read else []
+    has_etag = is_read or endpoint.method == "PATCH" or endpoint.status == 201
+    headers += ["ETag"] if has_etag else []
     headers += [idempotency.REPLAYED] if endpoint.idempotent else []
     headers += RATE_HEADERS if "429" in responses else []
     success: dict[str, Any] = {
@@ -242,7 +273,25 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
     return operation
 
 
+def _conventions(endpoint: Endpoint) -> list[str]:
+    """Return what clients must know about an operation that follows conventions."""
+    texts = []
+    if "Link" in endpoint.headers:
+        texts.append(NEXT_PAGE)
+    if endpoint.idempotent:
+        texts.append(REPEAT)
+    if endpoint.conditional:
+        texts.append(COMPARE)
+    if endpoint.form:
+        texts.append(FORM)
+    return texts
+
+
 def _body_types(endpoint: Endpoint) -> list[str]:
+    """Return the media types that a body may have.
+
+    The document has only the first, because some generators make broken clients from two.
+    """
     if endpoint.form:
         return [request_body.FORM_TYPE]
     is_patch = endpoint.method == "PATCH"
@@ -288,17 +337,20 @@ def _possible_errors(endpoint: Endpoint) -> tuple[list[DocumentedError], list[Do
 
     A view repeats the checks of access, since a session or an account may have ended meanwhile.
     """
-    before_view: list[DocumentedError] = [OtherHost, *_body_errors(endpoint)]
+    before_view: list[DocumentedError] = [OtherHost, UrlTooLong, HeadersTooLarge]
+    before_view += _body_errors(endpoint)
     if endpoint.method != "GET":
         before_view += [CrossSiteWrite, *endpoint.access.write_errors]
+        before_view += [] if endpoint.conditional else [UnsupportedPrecondition]
     in_view: list[DocumentedError] = [*endpoint.access.errors, *endpoint.errors]
     if endpoint.idempotent:
         in_view.append(idempotency.StillUnderWay)
-    if endpoint.if_match:
-        in_view.append(ChangedSince)
+    if endpoint.conditional:
+        in_view += [ChangedSince, AlreadyCurrent]
     if endpoint.limit:
         in_view.append(endpoint.limit.error)
-    in_view += [lambda _: _invalid_input(endpoint), InternalServerError, DatabaseBusy]
+    in_view += [lambda _: _invalid_input(endpoint), InternalServerError]
+    in_view += [DatabaseBusy, DatabaseMoved]
     in_view.append(QueryTimeout if endpoint.method == "GET" else StorageFull)
     return before_view, in_view
 

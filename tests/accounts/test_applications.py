@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from posting.accounts.models import APPLICATION_LIFETIME, Act, User
 from posting.db.base import db
+from posting.db.purge import MAX_STEP
 from posting.db.types import now
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem, error_locations, follow_pages
@@ -94,9 +95,7 @@ class TestSignUp:
         with app.app_context():
             assert db.session.get(User, created["id"]).application is None
 
-    def test_an_application_that_nobody_decided_on_is_deleted_after_30_days(
-        self, app, apply, morgan
-    ):
+    def test_an_application_that_nobody_decided_on_ends_after_30_days(self, app, apply, morgan):
         newcomer = apply("newcomer")
         age_applications(app, APPLICATION_LIFETIME - timedelta(minutes=1))
         apply("another")
@@ -105,7 +104,8 @@ class TestSignUp:
         [listed] = morgan.get("/applications").json
         assert listed["username"] == "another"
         assert_problem(morgan.post(f"/applications/{newcomer['id']}/approval"), 404)
-        apply("Newcomer")  # the name is free again at once
+        age_applications(app, MAX_STEP)
+        apply("Newcomer")  # the account was deleted, so the name is free again
         names = [each["username"] for each in morgan.get("/applications").json]
         assert sorted(names) == ["Newcomer", "another"]
 

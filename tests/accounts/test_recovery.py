@@ -1,16 +1,18 @@
 """New passwords without the old one: links of operators, and recovery codes."""
 
+import csv
 import re
 from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 
+from posting.accounts import commands
 from posting.accounts.models import RecoveryCode, ResetLink, User
 from posting.accounts.recovery import CODES_PER_USER
 from posting.db.base import db
 from posting.db.types import now
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, apply
 from tests.helpers.assertions import assert_problem, error_locations
 
 NEW = "another walk by the sea"
@@ -55,6 +57,50 @@ def change(app, model, **values):
     with app.app_context():
         db.session.execute(sa.update(model).values(**values))
         db.session.commit()
+
+
+class TestLinks:
+    @pytest.fixture(autouse=True)
+    def accounts(self, app, alice, bob, flask, moderator):
+        """Alice, two members who have never signed in, and others who cannot."""
+        for name in ("ada", "grace", "hedy"):
+            assert flask("users", "create", name)[0] == 0
+        assert flask("users", "suspend", "hedy")[0] == 0
+        apply(app)
+
+    def test_they_are_for_those_who_have_never_signed_in(self, app, make_app, anonymous):
+        site = make_app(PUBLIC_URL="https://example.org", DATABASE_URL=app.config["DATABASE_URL"])
+        result = site.test_cli_runner().invoke(args=["users", "links"])
+        header, *rows = csv.reader(result.stdout.splitlines())
+        assert header == ["username", "link"]
+        assert [name for name, _ in rows] == ["ada", "grace"]
+        assert re.search(r"Printed 2 links\. Each works once, until 20", result.stderr)
+        for name, link in rows:
+            start, _, code = link.partition("#")
+            assert start == "https://example.org/reset"
+            assert reset(anonymous, code=code).json["username"] == name
+            credentials = {"username": name, "password": NEW}
+            assert anonymous.post("/signin", json=credentials).status_code == 200
+        assert "Printed 0 links." in site.test_cli_runner().invoke(args=["users", "links"]).stderr
+
+    def test_they_work_for_two_weeks_or_as_long_as_the_operator_says(self, app, flask):
+        for options, days in (((), 14), (("--days", "3"), 3)):
+            assert flask("users", "links", *options)[0] == 0
+            with app.app_context():
+                ends = set(db.session.scalars(sa.select(ResetLink.expires_at)))
+            assert len(ends) >= 2
+            left = sorted(end - now() for end in ends)[-1]
+            assert timedelta(days=days) - timedelta(minutes=1) < left <= timedelta(days=days)
+
+    def test_they_replace_former_ones_and_are_in_the_log(self, flask, anonymous):
+        first, second = (flask("users", "links")[1].splitlines()[1] for _ in range(2))
+        assert_invalid(reset(anonymous, code=first.partition("#")[2]), "/code")
+        assert reset(anonymous, code=second.partition("#")[2]).status_code == 200
+        assert flask("moderation", "log")[1].count("operator reset link user ada") == 2
+
+    def test_many_are_committed_in_steps(self, flask, monkeypatch):
+        monkeypatch.setattr(commands, "LINKS_PER_COMMIT", 1)
+        assert len(flask("users", "links")[1].splitlines()) == 3
 
 
 class TestLink:

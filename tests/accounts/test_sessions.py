@@ -97,6 +97,34 @@ class TestSignIn:
         assert "Domain" not in cookie
         assert client.get("/users/me", base_url="https://example.org").json == alice.user
 
+    @pytest.mark.parametrize(
+        ("url", "name"),
+        [
+            ("http://127.0.0.1", "session"),
+            ("http://127.0.0.1:8001", "session-8001"),
+            ("https://example.org:443", "__Host-session"),
+            ("https://example.org:8443", "__Host-session-8443"),
+            ("https://example.org/a", "__Host-session+a"),
+            ("https://example.org/a/b-c.d", "__Host-session+a+b-c.d"),
+            ("https://example.org:8443/a", "__Host-session-8443+a"),
+        ],
+    )
+    def test_the_cookie_has_the_port_and_the_path_of_the_public_url(
+        self, alice, make_app, url, name
+    ):
+        app = make_app(PUBLIC_URL=url)
+        client = app.test_client()
+        response = client.post("/signin", json=CREDENTIALS, base_url=url.removesuffix(":443"))
+        assert response.headers["Set-Cookie"].startswith(f"{name}=")
+        token = response.headers["Set-Cookie"].partition("=")[2].partition(";")[0]
+        names = {"session", "session-8002", "__Host-session", "__Host-session+b"} - {name}
+        others = "".join(f"{other}=x; " for other in names)
+        reader = app.test_client(use_cookies=False)
+        headers = {"Cookie": f"{others}{name}={token}"}
+        assert reader.get("/users/me", headers=headers, base_url=url).json == alice.user
+        documented = client.get("/openapi.json", base_url=url).json["components"]
+        assert documented["securitySchemes"]["session"]["name"] == name
+
     @pytest.mark.usefixtures("alice")
     def test_https_is_not_inferred_from_the_request(self, anonymous):
         headers = {"X-Forwarded-Proto": "https"}

@@ -2,14 +2,11 @@
 
 import secrets
 
-import flask_migrate
 import psycopg
 import pytest
 
 from posting import create_app
-from posting.config import StartError
 from posting.db.engine import close_connections
-from posting.db.migrations import upgrades
 from posting.db.transactions import transaction
 from posting.ops import doctor
 from tests.conftest import PASSWORD, POSTGRES, upgrade
@@ -37,19 +34,9 @@ def empty_url():
 def app(empty_url):
     upgrade(empty_url)
     app = create_app({"TESTING": True, "DATABASE_URL": empty_url})
-    upgrades.init_app(app)
     yield app
     with app.app_context():
         close_connections()
-
-
-def execute(app, statement):
-    with app.app_context(), transaction() as connection:
-        connection.exec_driver_sql(statement)
-
-
-def drop_collation(app):
-    execute(app, 'ALTER TABLE users ALTER username TYPE varchar(32) COLLATE "default"')
 
 
 def credentials(name):
@@ -73,24 +60,8 @@ def test_the_doctor_finds_a_column_without_the_collation(app):
             ]
 
     assert failures() == []
-    drop_collation(app)
+    drop = 'ALTER TABLE users ALTER username TYPE varchar(32) COLLATE "default"'
+    with app.app_context(), transaction() as connection:
+        connection.exec_driver_sql(drop)
     [finding] = failures()
     assert 'COLLATE "C"' in finding.fix
-
-
-def test_an_upgrade_with_duplicate_names_is_refused(app, empty_url):
-    with app.app_context():
-        flask_migrate.downgrade(revision="0004")
-    for name in ("Ingrid", "INGRID"):
-        execute(
-            app,
-            "INSERT INTO users (id, username, role, password_hash, created_at) "
-            f"VALUES ('{secrets.token_hex(10)}x', '{name}', 'member', 'x', now())",
-        )
-    with pytest.raises(StartError) as refused, app.app_context():
-        flask_migrate.upgrade()
-    assert "Ingrid and INGRID" in str(refused.value)
-    execute(app, "UPDATE users SET username = 'Ingrid-2' WHERE username = 'INGRID'")
-    upgrade(empty_url)
-    client = app.test_client()
-    assert_problem(client.post("/signup", json=credentials("ingrid")), 409)

@@ -9,8 +9,11 @@ import pytest
 import sqlalchemy as sa
 
 from posting.accounts import deletion
+from posting.accounts.models import User
+from posting.accounts.passwords import hash_password
 from posting.accounts.views import users
 from posting.comments import store as comment_store
+from posting.db.base import db
 from posting.posts import store as post_store
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem, error_locations
@@ -103,13 +106,62 @@ class TestSignUp:
         assert error_locations(response) == {"/password"}
 
     @pytest.mark.parametrize(
-        "password", ["x" * 8 + " ", " 8 chars", "pässwörd 🔑", "y" * 256, "e\u0301 and é"]
+        "password",
+        [
+            "x" * 8 + " ",
+            " 8 chars",
+            "pässwörd 🔑",
+            "y z " * 64,
+            "*a******",
+            "e\u0301 and é",
+            "-_#-_#-_#",
+        ],
     )
     def test_a_password_is_used_exactly_as_sent(self, anonymous, password):
         assert sign_up(anonymous, password=password).status_code == 201
         assert can_sign_in(anonymous, "ada", password)
         for other in (password.strip() + "x", password[:-1], password.upper() + "!"):
             assert not can_sign_in(anonymous, "ada", other)
+
+    @pytest.mark.parametrize(
+        "password",
+        [
+            "*" * 10,
+            "•" * 8,
+            "●" * 12,
+            "x" * 16,
+            "AaAaAaAaAa",
+            " " * 20,
+            "7" * 64,
+            "* * * * *",
+            "*•" * 9,
+            "İ" * 10,
+            "ßẞ" * 5,
+            "*." * 5,
+            "......****",
+        ],
+    )
+    def test_a_password_that_hides_another_one_gets_422(self, anonymous, alice, password):
+        """Generated clients have sent asterisks in place of the password."""
+        refused = [sign_up(anonymous, password=password)]
+        body = {"password": password, "current_password": PASSWORD}
+        refused.append(alice.patch("/users/me", json=body))
+        refused.append(anonymous.post("/password-resets", json={"code": "x", "password": password}))
+        for response in refused:
+            [error] = assert_problem(response, 422)["errors"]
+            assert (error["pointer"], error["code"]) == ("/password", "masked_password")
+        assert can_sign_in(anonymous, "alice", PASSWORD)
+
+    def test_accounts_that_have_such_a_password_can_sign_in_and_change_it(self, app, anonymous):
+        user = sign_up(anonymous).json
+        with app.app_context():
+            db.session.get(User, user["id"]).password_hash = hash_password("*" * 10)
+            db.session.commit()
+        credentials = {"username": user["username"], "password": "*" * 10}
+        assert anonymous.post("/signin", json=credentials).status_code == 200
+        body = {"password": "another walk by the sea", "current_password": "*" * 10}
+        assert anonymous.patch("/users/me", json=body).status_code == 200
+        assert can_sign_in(anonymous, user["username"], "another walk by the sea")
 
     def test_the_minimum_length_of_passwords_is_a_setting(self, make_app):
         client = make_app(PASSWORD_MIN=15).test_client()

@@ -18,17 +18,19 @@ class Copy:
     def __init__(self, client):
         self.client = client
         self.cursor = client.get("/changes").json["cursor"]
-        self.posts, self.comments = read_everything(client)
+        self.posts, self.comments, self.users = read_everything(client)
 
     def follow(self):
         """Read the changes that there are now, and return how many."""
         count = 0
         while True:
             changes, self.cursor = follow(self.client, self.cursor, wait=False, limit=LIMIT)
-            for id in {change["post_id"] for change in changes}:
+            for id in {change["post_id"] for change in changes} - {None}:
                 self.read_again(self.posts, f"/posts/{id}", id)
             for id in {change["id"] for change in changes if change["kind"] == "comment"}:
                 self.read_again(self.comments, f"/comments/{id}", id)
+            for id in {change["id"] for change in changes if change["kind"] == "user"}:
+                self.read_user_again(id)
             count += len(changes)
             if len(changes) < LIMIT:
                 return count
@@ -39,6 +41,20 @@ class Copy:
             items.pop(id, None)
         else:
             items[id] = response.json
+            author = response.json.get("author")  # a user has none
+            if author and author["id"] not in self.users:
+                self.read_again(self.users, f"/users/{author['id']}", author["id"])
+
+    def read_user_again(self, id):
+        """Read a user, and give the user's posts and comments the present names."""
+        response = self.client.get(f"/users/{id}")
+        if response.status_code == 404:
+            self.users.pop(id, None)
+            return
+        self.users[id] = response.json
+        for item in (*self.posts.values(), *self.comments.values()):
+            if item["author"] and item["author"]["id"] == id:
+                item["author"] = {name: response.json[name] for name in item["author"]}
 
 
 def read_everything(client):
@@ -50,7 +66,10 @@ def read_everything(client):
         for page in follow_pages(client, f"/posts/{id}/comments?limit=100")
         for comment in page
     }
-    return posts, comments
+    authored = (item for item in (*posts.values(), *comments.values()) if item["author"])
+    authors = {item["author"]["id"] for item in authored}
+    users = {id: client.get(f"/users/{id}").json for id in authors}
+    return posts, comments, users
 
 
 class Writers:
@@ -126,6 +145,12 @@ class Writers:
             response = getattr(author, method)(f"{path}/{id}", **arguments)
             assert response.status_code in {200, 204, 401, 404}, response.text
 
+    def rename(self, member):
+        self.number += 1
+        name = self.random.choice(["username", "display_name"])
+        response = member.patch("/users/me", json={name: f"renamed-{self.number}"})
+        assert response.status_code == 200, response.text
+
     def leave(self, member):
         content = self.random.choice(["keep", "delete"])
         assert member.delete(f"/users/me?content={content}").status_code == 204
@@ -143,6 +168,7 @@ class Writers:
         delete_post: 3,
         delete_comment: 12,
         delete_image: 2,
+        rename: 4,
         leave: 1,
     }
 
@@ -161,8 +187,10 @@ def test_a_copy_is_the_same_after_a_thousand_writes(app, anonymous, cached_codec
             count += copy.follow()
     follow(anonymous, copy.cursor)  # which waits for transactions of others
     count += copy.follow()
-    posts, comments = read_everything(anonymous)
+    posts, comments, users = read_everything(anonymous)
     assert (copy.posts, copy.comments) == (posts, comments)
+    assert users.keys() <= copy.users.keys()  # some authors have nothing left
+    assert copy.users == {id: anonymous.get(f"/users/{id}").json for id in copy.users}
     assert count > WRITES / 2
     assert len(posts) > 10
     assert any(comment["deleted"] for comment in comments.values())

@@ -1,4 +1,4 @@
-"""The thread of each comment, also of those that an earlier version adds until its restart."""
+"""The thread of each comment, also of those that are inserted without one."""
 
 import sqlalchemy as sa
 
@@ -6,7 +6,6 @@ from posting.comments.models import Comment
 from posting.db.transactions import begin, commit, fetch_all
 from posting.db.types import new_id
 
-# As the version before the migration 0013 does.
 INSERT = sa.text("""
     INSERT INTO comments (id, post_id, parent_id, content, version, created_at, updated_at)
     SELECT :id, post_id, :parent, 'x', 1, created_at, created_at
@@ -30,7 +29,7 @@ def test_a_reply_is_in_the_thread_of_its_parent(app, alice, post):
     assert threads[other][0] == other
 
 
-def test_a_comment_of_the_former_version_gets_its_thread(app, alice, post):
+def test_a_comment_that_is_inserted_without_a_thread_gets_one(app, alice, post):
     first = alice.add_comment(post, "a")["id"]
     reply = alice.add_comment(post, "b", parent_id=first)["id"]
     added, answer = new_id(), new_id()

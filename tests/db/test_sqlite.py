@@ -10,7 +10,7 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import User
 from posting.db.base import db
-from posting.db.engine import close_connections
+from posting.db.engine import close_connections, sqlite_file
 from posting.db.transactions import begin_on, transaction
 from posting.db.types import now
 from posting.testbed import sign_in
@@ -118,7 +118,7 @@ def suspend_everyone():
 
 def test_a_writer_tries_often_to_lock_while_another_process_writes(engine, monkeypatch):
     pauses = []
-    with closing(sqlite.connect(engine.url.database, isolation_level=None)) as other:
+    with closing(sqlite.connect(sqlite_file(), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
 
         def pause(seconds):
@@ -134,7 +134,7 @@ def test_a_writer_tries_often_to_lock_while_another_process_writes(engine, monke
 
 def test_a_writer_that_has_waited_restores_the_timeout_of_its_connection(engine, monkeypatch):
     monkeypatch.setattr("posting.db.sqlite.WRITE_LOCK_SECONDS", 0.1)
-    with closing(sqlite.connect(engine.url.database, isolation_level=None)) as other:
+    with closing(sqlite.connect(sqlite_file(), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with engine.connect() as connection:
             with pytest.raises(sa.exc.OperationalError, match="database is locked"):

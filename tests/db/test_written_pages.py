@@ -56,8 +56,8 @@ def ada(same_ids, make_app, fresh_url):
 
 @pytest.mark.parametrize(
     ("write", "status", "expected"),
-    # One page of each but the sign-in is of changes. An edit counts towards no rate limit.
-    [("post", 201, 12), ("comment", 201, 15), ("edit", 200, 6), ("sign in", 200, 8)],
+    # One page of each is of rate limits, and one of each but the sign-in is of changes.
+    [("post", 201, 12), ("comment", 201, 15), ("edit", 200, 7), ("sign in", 200, 8)],
 )
 def test_a_write_adds_few_pages(ada, count_pages, write, status, expected):
     text = "They weave algebra as a loom weaves cloth."

@@ -101,13 +101,13 @@ def follow_list(client, url):
 # Each rule holds at all times; its query selects the rows that break it.
 CONSISTENCY_RULES = {
     "image_count is exact": """
-        SELECT id FROM posts WHERE image_count <>
+        SELECT id FROM posts WHERE deleted_at IS NULL AND image_count <>
             (SELECT count(*) FROM images WHERE post_id = posts.id)""",
     "comment_count is exact": """
-        SELECT id FROM posts WHERE comment_count <>
+        SELECT id FROM posts WHERE deleted_at IS NULL AND comment_count <>
         (SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL)""",
     "last_comment_at is exact": """
-        SELECT id FROM posts WHERE last_comment_at IS DISTINCT FROM
+        SELECT id FROM posts WHERE deleted_at IS NULL AND last_comment_at IS DISTINCT FROM
         (SELECT max(created_at) FROM comments WHERE post_id = posts.id AND content IS NOT NULL)""",
     "a reply is on the post of its parent, and created later": """
         SELECT r.id FROM comments r JOIN comments p ON p.id = r.parent_id

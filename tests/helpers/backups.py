@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pysqlite3 import dbapi2 as sqlite
 
+SERVICE = (1234, 5678)  # a user and a group
+
 
 def rows(file):
     """Return all rows of a database, table by table, without the epoch, which a restore renews."""

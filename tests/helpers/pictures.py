@@ -129,3 +129,31 @@ def swap_quantization_tables(jpeg: bytes) -> bytes:
                 file[offset + 12 + 3 * component] ^= 1
         offset += 2 + length
     return bytes(file)
+
+
+def gray_profile(gamma: float) -> bytes:
+    """Return a color profile of gray images."""
+    return _profile(b"GRAY", {b"kTRC": gamma})
+
+
+def rgb_profile(gamma: float) -> bytes:
+    """Return a color profile with the primaries of sRGB."""
+    return _profile(b"RGB ", {b"rTRC": gamma, b"gTRC": gamma, b"bTRC": gamma})
+
+
+def _profile(color_space: bytes, curves: dict[bytes, float]) -> bytes:
+    """Return a color profile (ICC.1:2022, section 7) with curves in place of those of sRGB."""
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    tags = {}
+    for offset in range(132, 132 + 12 * int.from_bytes(srgb[128:132], "big"), 12):
+        name, start, size = struct.unpack(">4sII", srgb[offset : offset + 12])
+        if name in {b"wtpt", b"rXYZ", b"gXYZ", b"bXYZ"}:
+            tags[name] = srgb[start : start + size]
+    for name, gamma in curves.items():
+        tags[name] = b"para" + struct.pack(">IHHi", 0, 0, 0, round(gamma * 2**16))
+    directory, content = struct.pack(">I", len(tags)), b""
+    for name, tag in tags.items():
+        directory += struct.pack(">4sII", name, 132 + 12 * len(tags) + len(content), len(tag))
+        content += tag
+    head = struct.pack(">I", 128 + len(directory) + len(content))
+    return head + srgb[4:16] + color_space + srgb[20:128] + directory + content

@@ -77,20 +77,20 @@ def test_the_child_process_converts_colors(profile):
     assert reencode(data) == image_files.reencode(data)
 
 
+@pytest.mark.parametrize("mode", ["L", "LA", "P", "RGB", "RGBA", "I;16"])
+def test_the_child_process_converts_all_modes(mode):
+    gray = pictures.encoded(Image.new(mode, (8, 8), 1), "PNG", icc_profile=pictures.rgb_profile(1))
+    assert reencode(gray) == image_files.reencode(gray)
+    gamma = pictures.png_chunk(b"gAMA", (100_000).to_bytes(4, "big"))
+    plain = pictures.encoded(Image.new(mode, (8, 8), 1), "PNG")
+    data = plain[:33] + gamma + plain[33:]
+    assert reencode(data) == image_files.reencode(data)
+
+
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
 def test_the_child_process_makes_thumbnails_of_all_modes(mode):
     data = pictures.encoded(Image.new(mode, (400, 300)), "PNG")
     assert imaging.make_thumbnail(data) == image_files.reencode(data).thumbnail
-
-
-def test_the_child_process_serves_the_former_version():
-    """The former version knows no thumbnails, and serves until its restart."""
-    data = pictures.png()
-    command = [*imaging.COMMAND, str(MAX_BYTES)]
-    output = subprocess.run(command, input=data, capture_output=True, check=True).stdout
-    header, _, encoded = output.partition(b"\n")
-    assert json.loads(header) == {"media_type": "image/png", "width": 48, "height": 32}
-    assert encoded == reencode(data).data
 
 
 def test_the_reason_of_a_refusal_is_passed_on():
@@ -101,8 +101,22 @@ def test_the_reason_of_a_refusal_is_passed_on():
 class TestLimits:
     def test_cpu_time(self, run_in_codec, monkeypatch):
         monkeypatch.setattr(imaging, "MAX_SECONDS", 300)  # more than the other limit needs
-        run_in_codec("while True: pass", MAX_CPU_SECONDS=1)
+        run_in_codec("while True: pass", BASE_CPU_SECONDS=1)
         with pytest.raises(ImageError, match="takes too long"):
+            reencode()
+
+    @pytest.mark.parametrize(
+        ("size", "frames", "seconds"),
+        [((48, 32), 1, 5), ((1000, 1000), 10, 9), ((5000, 5000), 1, 15), ((3000, 3000), 4, 15)],
+    )
+    def test_cpu_time_by_pixels(self, run_in_codec, size, frames, seconds):
+        run_in_codec(f"""
+            import json, resource, types
+            image = types.SimpleNamespace(width={size[0]}, height={size[1]}, n_frames={frames})
+            codec["_raise_cpu_limit"](image)
+            print(json.dumps({{"error": str(resource.getrlimit(resource.RLIMIT_CPU)[0])}}))
+        """)
+        with pytest.raises(ImageError, match=f"^{seconds}$"):
             reencode()
 
     def test_memory(self, run_in_codec):

@@ -1,5 +1,6 @@
 """Images of posts: add, read, describe, delete."""
 
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from time import sleep
 
@@ -118,7 +119,7 @@ class TestThumbnail:
         other = anonymous.get(image["thumbnail_url"], headers={"If-None-Match": '"other"'})
         assert (other.status_code, other.data) == (200, thumbnail.data)
 
-    def test_an_image_of_the_former_version_has_none(self, app, alice, anonymous, post, image):
+    def test_an_image_without_one(self, app, alice, anonymous, post, image):
         with app.app_context(), transaction() as connection:
             connection.execute(sa.delete(Thumbnail))
         problem = assert_problem(anonymous.get(image["thumbnail_url"]), 404)
@@ -346,6 +347,41 @@ def test_an_upload_refused_with_503_is_not_counted(make_app, alice, post, monkey
         for _ in range(4):
             assert_problem(client.post(list_path(post), data=form()), 503)
     assert client.post(list_path(post), data=form()).status_code == 201
+
+
+class TestOnePlaceForEachMember:
+    """A member whose image is being processed is refused, and others are not."""
+
+    def test_a_second_image_of_a_member_gets_503_and_counts(
+        self, make_app, alice, bob, post, during_processing
+    ):
+        app = make_app(RATE_LIMITS="on", LIMIT_IMAGES="3/hour")
+        client, other = alice.copy(app), bob.copy(app)
+        other_post = bob.post("/posts", json={"title": "x", "content": "x"}).json
+        uploads = [(client.copy(), post), (other, other_post)]
+        responses = []
+
+        def send_others():  # in other threads, since the first request has not ended
+            while uploads:
+                sender, target = uploads.pop(0)
+                with ThreadPoolExecutor(1) as pool:
+                    response = pool.submit(sender.post, list_path(target), data=form()).result()
+                responses.append(response)
+
+        during_processing(send_others)
+        assert client.post(list_path(post), data=form()).status_code == 201
+        refused, added = responses
+        problem = assert_problem(refused, 503)
+        assert problem["code"] == "own_image_in_progress"
+        assert refused.headers["Retry-After"] == "2"
+        assert added.status_code == 201
+        assert client.post(list_path(post), data=form()).status_code == 201
+        assert_problem(client.post(list_path(post), data=form()), 429)
+
+    def test_a_place_is_free_again_after_a_failure(self, alice, post):
+        for _ in range(2):
+            assert error_locations(alice.post(list_path(post), data=form(b"x"))) == {"/file"}
+        assert alice.post(list_path(post), data=form()).status_code == 201
 
 
 class TestChecksBeforeProcessing:

@@ -9,13 +9,12 @@ from posting.accounts.models import User
 from posting.db.base import db
 from posting.db.types import now
 from posting.invitations import first_run
-from posting.invitations.first_run import describe_first_run
+from posting.invitations.first_run import COMMAND, MAX_LINKS, describe_first_run
 from posting.invitations.models import Invitation
 from tests.conftest import PASSWORD, apply
 from tests.helpers.assertions import assert_problem, error_locations
 
 URL = "http://127.0.0.1:8000"
-COMMAND = "There is no account yet. Run: flask users create NAME --moderator"
 
 
 def code_of(message):
@@ -30,7 +29,7 @@ def sign_up(client, message, username="ada"):
 def test_the_first_account_is_a_moderator(app, anonymous):
     message = describe_first_run(app, URL, with_link=True)
     text, link = message.splitlines()
-    assert text.startswith("There is no account yet. To become the first moderator, sign up")
+    assert text.startswith("There is no moderator yet. To become the first moderator, sign up")
     assert link.startswith(f"{URL}/signup#")
     with app.app_context():
         [invitation] = db.session.scalars(sa.select(Invitation))
@@ -40,10 +39,32 @@ def test_the_first_account_is_a_moderator(app, anonymous):
     assert describe_first_run(app, URL, with_link=True) is None
 
 
-def test_each_start_replaces_the_link(app, anonymous):
-    first, second = (describe_first_run(app, URL, with_link=True) for _ in range(2))
-    assert sign_up(anonymous, first).status_code == 422
-    assert sign_up(anonymous, second).status_code == 201
+def test_the_links_of_former_starts_work_until_one_is_used(app, anonymous):
+    first, second, third = (describe_first_run(app, URL, with_link=True) for _ in range(3))
+    assert sign_up(anonymous, second).json["role"] == "moderator"
+    for message in (first, second, third):
+        assert error_locations(sign_up(anonymous, message, "grace")) == {"/invitation"}
+    with app.app_context():
+        assert db.session.scalar(sa.select(sa.func.count(Invitation.id))) == 1
+
+
+def test_many_starts_leave_ten_links(app, anonymous):
+    messages = [describe_first_run(app, URL, with_link=True) for _ in range(MAX_LINKS + 1)]
+    assert error_locations(sign_up(anonymous, messages[0])) == {"/invitation"}
+    assert sign_up(anonymous, messages[1]).json["role"] == "moderator"
+
+
+def test_a_start_deletes_links_that_have_expired_and_no_other_invitation(app, flask):
+    flask("invitations", "create")
+    describe_first_run(app, URL, with_link=True)
+    with app.app_context():
+        is_link = Invitation.role == "moderator"
+        db.session.execute(sa.update(Invitation).where(is_link).values(expires_at=now()))
+        db.session.commit()
+    describe_first_run(app, URL, with_link=True)
+    with app.app_context():
+        roles = sorted(db.session.scalars(sa.select(Invitation.role)))
+    assert roles == ["member", "moderator"]
 
 
 def test_it_works_after_others_have_signed_up(app, anonymous):
@@ -67,9 +88,12 @@ def test_the_link_ends_when_there_is_a_moderator(app, flask):
     assert error_locations(sign_up(app.test_client(), message)) == {"/invitation"}
 
 
-def test_an_account_that_waits_for_approval_is_not_the_first(app):
+def test_it_is_made_until_there_is_a_moderator(app, alice):
     apply(app)
-    assert describe_first_run(app, URL, with_link=True).startswith("There is no account yet.")
+    message = describe_first_run(app, URL, with_link=True)
+    assert message.startswith("There is no moderator yet.")
+    assert sign_up(app.test_client(), message).json["role"] == "moderator"
+    assert describe_first_run(app, URL, with_link=True) is None
 
 
 @pytest.mark.parametrize("settings", [{"SIGNUP": "closed"}, {"PAGES": "off"}])
@@ -106,11 +130,11 @@ def test_the_server_starts_if_no_link_can_be_stored(app, monkeypatch):
         raise sa.exc.OperationalError("INSERT", {}, Exception("database is locked"))
 
     monkeypatch.setattr(first_run, "create_invitation", fail)
-    expected = "No link for the first account can be created (database is locked)."
+    expected = "No link for the first moderator can be created (database is locked)."
     assert describe_first_run(app, URL, with_link=True) == expected
 
 
-def test_a_link_is_not_made_while_there_is_an_account(app, alice):
+def test_a_suspended_moderator_is_a_moderator(app, moderator):
     assert describe_first_run(app, URL, with_link=True) is None
     with app.app_context():
         db.session.execute(sa.update(User).values(suspended_at=now()))

@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.accounts.models import Act, User
+from posting.config import cookie_name
 from posting.db.base import db
 from posting.db.types import new_id, now
 from posting.invitations.models import OPEN_PER_USER, Invitation, InvitationUse
@@ -106,7 +107,7 @@ class TestCreation:
         app = make_app(PUBLIC_URL="https://example.org/community")
         client = app.test_client()
         token = moderator.session_token
-        client.set_cookie("__Host-session", token, domain="example.org", secure=True)
+        client.set_cookie(cookie_name(app.config), token, domain="example.org", secure=True)
         base = "https://example.org/community"
         response = client.post("/invitations", json={}, base_url=base)
         assert response.json["url"].startswith(f"{base}/signup#")

@@ -29,7 +29,7 @@ expect.set_options(timeout=TIMEOUT)
 # Responses and failures that tests cause; any other message in the console fails the test.
 EXPECTED = re.compile(
     "Failed to load resource: "
-    "(net::ERR_|the server responded with a status of 4(01|03|04|09|12|22))"
+    "(net::ERR_|the server responded with a status of 4(01|03|04|09|12|22|28))"
 )
 
 

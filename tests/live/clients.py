@@ -1,6 +1,8 @@
 """Clients of a real server."""
 
 import os
+import time
+from functools import partial
 from threading import Barrier
 
 import requests
@@ -31,8 +33,8 @@ def close_clients():
 def sign_in(url, username, client=None):
     client = client or new_client()
     credentials = {"username": username, "password": PASSWORD}
-    client.post(f"{url}/signup", json=credentials, timeout=20)
-    response = client.post(f"{url}/signin", json=credentials, timeout=20)
+    for path in ("/signup", "/signin"):
+        response = patiently(partial(client.post, url + path, json=credentials, timeout=20))()
     assert response.status_code == 200, response.text
     client.user = response.json()
     return client
@@ -45,12 +47,23 @@ def clone(client):
     return other
 
 
+def patiently(send):
+    """Return a function that repeats a request while too many others hash passwords."""
+
+    def repeat():
+        while (response := send()).status_code == 503 and response.json()["code"] == "busy":
+            time.sleep(0.02)
+        return response
+
+    return repeat
+
+
 def run_concurrently(pool, actions):
     """Start all actions at the same time; return the status codes of their responses."""
     barrier = Barrier(len(actions))
 
     def run(action):
         barrier.wait()
-        return action().status_code
+        return patiently(action)().status_code
 
     return list(pool.map(run, actions))

@@ -186,7 +186,7 @@ def check_container(box):
     files = box.run(f"{in_container} ls -A . deploy").split()
     assert sorted(files) == sorted(
         ".: .venv __pycache__ deploy posting wsgi.py "
-        "deploy: __pycache__ gunicorn.conf.py healthcheck.py serve.py".split()
+        "deploy: __pycache__ backup.sh gunicorn.conf.py healthcheck.py serve.py".split()
     )
     assert (
         box.run(f"{in_container} find /usr/bin .venv/bin -name make -o -name 'pip*' -o -name gcc")

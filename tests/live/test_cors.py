@@ -88,7 +88,7 @@ def test_a_page_of_a_trusted_origin_reads_and_writes(serve, people):
 
 @pytest.mark.parametrize(
     ("reading", "expected"),
-    [("everyone", [200, "blocked", 200, 201, "blocked", "blocked"]), ("members", ["blocked"] * 6)],
+    [("everyone", [200, "blocked", 200, 201, 403, "blocked"]), ("members", ["blocked"] * 6)],
 )
 def test_a_page_of_another_origin_reads_what_is_public(serve, people, reading, expected):
     origins = "https://app.example.org"

@@ -164,3 +164,39 @@ def test_a_start_on_a_read_only_disk_fails_with_advice(start, disk):
     assert code == 3
     assert line.startswith(f"{disk} is on a read-only file system (")
     assert line.endswith("). Check the disk for errors.")
+
+
+COMMANDS = ("users create ada", "users list", "invitations create", "demo", "export {disk}/new/x")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_on_a_full_disk_fails_with_advice(start, disk, command):
+    """The disk has no room for the files that SQLite needs beside the database."""
+    url = {"POSTING_DATABASE_URL": f"sqlite:///{disk}/posting.db"}
+    upgrade = [sys.executable, *UPGRADE]
+    subprocess.run(upgrade, cwd=ROOT, env=os.environ | url, capture_output=True, check=True)
+    (disk / "ballast").write_bytes(b"x" * shutil.disk_usage(disk).free)
+    code, line = start(command=("-m", "posting", *command.format(disk=disk).split()))
+    assert (code, line.partition(" (")[0]) == (1, f"Error: The disk of {disk} is full")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "backup {folder}/",
+        "backup {folder}/new/",
+        "backup {folder}/x",
+        "restore {folder}/inner",
+        "backup {folder}/inner/",
+    ],
+)
+def test_a_folder_that_may_not_be_entered_is_reported(start, disk, command):
+    folder = disk / "closed"
+    (folder / "inner").mkdir(parents=True)
+    folder.chmod(0)
+    arguments = command.format(folder=folder).split()
+    code, line = start(command=("-m", "posting", *arguments))
+    assert code == 1
+    assert line.startswith("Error: ")
+    assert str(folder) in line
+    assert "Permission denied" in line

@@ -68,9 +68,10 @@ def stamp(version):
         connection.execute(VERSION_TABLE.update().values(version_num=version))
 
 
-def test_an_old_schema_needs_an_upgrade(start, migrated):
-    stamp("0001")
-    assert_stopped(start("wsgi.py"), "flask db upgrade")
+def test_a_schema_from_before_the_first_revision_needs_the_commit_that_upgrades_it(start, migrated):
+    stamp("0024")
+    message = "The database has schema 0024, from before schema 0025. Check out commit aad39ff, "
+    assert_stopped(start("wsgi.py"), message, "and run there: flask db upgrade.")
 
 
 def test_a_newer_schema_needs_a_newer_version(start, migrated, tmp_path):

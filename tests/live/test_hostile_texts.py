@@ -1,15 +1,16 @@
-"""A worker that has shown all hostile texts stays below 100 MiB."""
+"""A worker that has shown all hostile texts stays small."""
 
 import re
 from pathlib import Path
 
 import requests
 
+from tests.conftest import POSTGRES
 from tests.helpers.hostile_texts import STANDING
 from tests.live.clients import scaled, sign_in
 from tests.live.test_uploads import workers
 
-MAX_MEMORY = 100  # MiB
+MAX_MEMORY = 105 if POSTGRES else 100  # MiB; the driver of Postgres takes 8
 
 
 def memory(pid):

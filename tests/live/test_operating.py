@@ -99,15 +99,17 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     left = guide.sections()
     del left[guide.CONTAINERS]  # test_container.py runs it
 
-    *install, promote = left.pop("Install")
+    *install, examine, find_link, promote = left.pop("Install")
     for script in install:
-        doctor = box.run(script)
+        box.run(script)
+    doctor = box.run(examine)
     assert "ok " in doctor
     assert "warning" not in doctor, doctor
     assert "failure" not in doctor, doctor
     assert "[warn]" not in box.run("nginx -t")
     for unit in ("posting.service", "posting-backup.service"):  # 10 is safest, 100 is worst
         box.run(f"systemd-analyze security --threshold=15 {unit}")
+    assert re.fullmatch(rf"({SITE}/signup#\S+\n)+", box.run(find_link))
     request_path(box, "/signup", "--fail", "--json", CREDENTIALS)
     request_path(box, "/signin", "--fail", "--cookie-jar /root/ada", "--json", CREDENTIALS)
     assert "ada is a moderator now." in box.run(promote)
@@ -164,8 +166,9 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     assert list_titles(box) == ["Before the backup"]
     assert "<p>Rules</p>" in request_path(box, "/about", "--fail")
     box.run("systemctl start posting-backup.service")
-    nightly = box.run("cd /var/backups/posting && ls -A *day/")
-    assert nightly.split() == [".env", "about.md", "posting.db"]
+    for folder in ("*day/", "week-*/"):
+        nightly = box.run(f"cd /var/backups/posting && ls -A {folder}")
+        assert nightly.split() == [".env", "about.md", "posting.db"]
     fail_backup(box)
 
     guide.publish_next_version(box)
@@ -189,6 +192,8 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     assert '"role":"moderator"' in request_path(box, "/users/me", ADA)  # her session was moved too
     assert list_titles(box) == ["Before the backup"]
     box.run(dump)
+    box.run("systemctl start posting-backup.service")
+    assert box.run("ls /var/backups/posting/week-*/").split() == ["about.md", "posting.dump"]
     create_post(box, "After the dump")
     box.run(restore_dump)
     assert list_titles(box) == ["Before the backup"]

@@ -26,10 +26,12 @@ def environment(tmp_path_factory):
     code, wheels, environment = folder / "code", folder / "wheels", folder / "environment"
     code.mkdir()
     shutil.copytree(ROOT / "posting", code / "posting")
-    for name in ("LICENSE", "README.md", "pyproject.toml", "setup.cfg", "wsgi.py"):
+    for name in ("LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "wsgi.py"):
         shutil.copy(ROOT / name, code)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    before = files(code)
     subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", wheels, code], check=True)
+    assert files(code) == before, "the build has left files in the checkout"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     packages = sysconfig.get_path("purelib", "venv", {"base": environment})
     with open(f"{packages}/others.pth", "w") as others:

@@ -48,12 +48,13 @@ def send(exchange):
     return lambda data: exchange(data)[0].status
 
 
-def test_no_request_causes_a_server_error(send):
+def test_no_request_causes_a_server_error(server, send):
     assert send(HEAD + b"2\r\n{}\r\n0\r\n\r\n") == 422
     assert send(HEAD + b"150000\r\n" + b"x" * 0x150000 + b"\r\n0\r\n\r\n") == 413
     assert send(HEAD + b"zz\r\n{}\r\n0\r\n\r\n") == 400
     assert send(HEAD + b"2\r\n{}xx\r\n0\r\n\r\n") == 400
-    assert send(b"GET /users/me HTTP/1.1\r\nHost: x\r\nCookie: session=\xff\xfe\r\n\r\n") == 401
+    cookie = b"session-%d=\xff\xfe" % urlsplit(server.url).port
+    assert send(b"GET /users/me HTTP/1.1\r\nHost: x\r\nCookie: " + cookie + b"\r\n\r\n") == 401
     assert send(b"GET /posts HTTP/1.1\r\nHost: \xff<>\r\nIf-None-Match: \xff\r\n\r\n") == 400
     assert send(b"GET /posts HTTP/1.1\r\nHost: x\r\nIf-None-Match: \xff\r\n\r\n") == 200
     assert send(b"GET /feed.atom HTTP/1.1\r\nHost: 1.2.3.999\r\n\r\n") == 400
@@ -112,6 +113,7 @@ def test_gunicorn_refuses_with_problem_details(exchange, server, request_line, h
     assert f"{problem['status']} {problem['title']}" == refusal
     assert response.headers["Content-Type"] == "application/problem+json"
     assert response.headers["Connection"] == "close"
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
     assert problem["code"] in problem_codes()
     assert problem["detail"]
     assert problem["type"] == "about:blank"

@@ -10,7 +10,6 @@ import sys
 
 import pytest
 
-from tests.conftest import POSTGRES
 from tests.helpers import ROOT
 from tests.helpers.recipes import code_blocks, steps
 
@@ -66,15 +65,15 @@ def checkout(tmp_path):
 
 
 @pytest.fixture
-def python(checkout):
-    """Run Python in the copy, and return its output."""
+def python(checkout, empty_url):
+    """Run Python in the copy, with a database of its own, and return its output."""
     environment = {name: value for name, value in os.environ.items() if "POSTING" not in name}
 
     def python(*arguments):
         result = subprocess.run(
             [sys.executable, *arguments],
             cwd=checkout,
-            env=environment,
+            env=environment | {"POSTING_DATABASE_URL": empty_url},
             capture_output=True,
             text=True,
             check=False,
@@ -85,7 +84,6 @@ def python(checkout):
     return python
 
 
-@pytest.mark.skipif(bool(POSTGRES), reason="creates a database of its own, on SQLite")
 def test_a_field_added_by_the_recipe_is_in_the_api_its_document_and_the_pages(checkout, python):
     for path, text in steps("Add a field").items():
         for change in code_blocks(text, "diff"):

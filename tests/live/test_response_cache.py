@@ -11,7 +11,9 @@ from tests.live.clients import clone, scaled, sign_in
 
 @pytest.mark.parametrize("servers", [1, 2])
 def test_no_read_is_stale(serve, pool, figure, servers):
-    urls = [serve(WEB_CONCURRENCY="4").url for _ in range(servers)]
+    # Without a public URL, each server would give the cookie the name of its port.
+    public = {"POSTING_PUBLIC_URL": "http://127.0.0.1"}
+    urls = [serve(WEB_CONCURRENCY="4", **public).url for _ in range(servers)]
     ada = sign_in(urls[0], "ada")
     body = {"title": "0", "content": "x"}
     path = f"/posts/{ada.post(f'{urls[0]}/posts', json=body, timeout=20).json()['id']}"

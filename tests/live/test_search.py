@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections import Counter
 from threading import Event
+from time import monotonic, sleep
 
 import pytest
+import requests
 
 from posting import create_app
 from posting.db.base import db
@@ -16,6 +18,9 @@ from tests.helpers import ROOT
 from tests.helpers.assertions import assert_indexed
 from tests.live.clients import scaled, sign_in
 from tests.live.load import Load
+
+SECONDS = 8  # in which others search
+PHRASES = ["a a a b", "b a a a", "b b b a", "a b b b", "a a b b", "b b a a", "a a b a", "b a b b"]
 
 
 @pytest.fixture
@@ -108,3 +113,41 @@ def test_comments_and_names_change_during_a_rebuild(serve, flask, assert_all_ind
     figure(f"{statuses.total():,} writes during rebuilds of the indexes")
     assert statuses.keys() == {200, 201, 204}
     assert_all_indexed()
+
+
+def test_clients_with_expensive_searches_leave_room_for_others(serve, figure, pool):
+    """They search for phrases in monotonous posts: from one address, and then from sixteen."""
+    url = serve(WEB_CONCURRENCY="1", POSTING_PROXY_HOPS="1").url
+    ada = sign_in(url, "ada")
+    content = "a b " * 24_990
+    for number in range(scaled(150, 400)):
+        body = {"title": f"Post {number}", "content": content}
+        assert ada.post(f"{url}/posts", json=body, timeout=20).status_code == 201
+
+    def search(address, words, session):
+        headers = {"X-Forwarded-For": address}
+        query = {"q": words, "limit": random.randint(1, 100)}  # not from the response cache
+        return session.get(f"{url}/posts", params=query, headers=headers, timeout=30).status_code
+
+    def attack(address):
+        with requests.Session() as session:
+            while not is_over.is_set():
+                words = " ".join(f'"{phrase}"' for phrase in random.sample(PHRASES, 4))
+                search(address, words, session)
+
+    one, many = ["192.0.2.1"] * 16, [f"192.0.2.{number}" for number in range(16)]
+    for addresses, least in ((one, 0.9), (many, 0.5)):
+        is_over = Event()
+        attackers = [pool.submit(attack, address) for address in addresses]
+        statuses = Counter()
+        sleep(2)
+        with requests.Session() as session:
+            end = monotonic() + SECONDS
+            while monotonic() < end:
+                statuses[search("198.51.100.1", f"post {random.random()}", session)] += 1
+                sleep(0.1)
+        is_over.set()
+        for attacker in attackers:
+            attacker.result()
+        figure(f"searches beside 16 connections of {len({*addresses})} addresses: {dict(statuses)}")
+        assert statuses[200] >= least * statuses.total()

@@ -5,16 +5,18 @@ import os
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 
 import pytest
 import requests
 
+from posting.invitations.first_run import COMMAND
 from tests.live.conftest import SETTINGS, free_port
 from tests.live.sites import ROOT
 
@@ -132,45 +134,101 @@ def test_the_server_and_flask_read_the_same_file(checkout, database, command):
 
 
 def first_link(process):
-    """Return the link for the first account that a server prints, and the address before it."""
+    """Return the link for the first moderator that a server prints."""
     lines = iter(process.stdout.readline, "")
-    address = next(line.split()[3] for line in lines if line.startswith("Posting is at "))
-    assert next(lines).startswith("There is no account yet.")
-    return address, next(lines).strip()
+    assert any(line.startswith("There is no moderator yet.") for line in lines)
+    return next(lines).strip()
 
 
-def test_the_first_run_prints_a_link_for_the_first_moderator(checkout, database):
-    checkout.settings(PORT=str(free_port()), WEB_CONCURRENCY="3")
-    former = ""
-    for command in (MAKE_RUN, SERVE):
-        with checkout.running(*command) as process:
-            url, link = first_link(process)
-            assert link.startswith(f"{url}/signup#")
-            assert link != former
-            if former:  # each start replaces the link
-                by_former = ADA | {"invitation": former.partition("#")[2]}
-                assert requests.post(f"{url}/signup", json=by_former, timeout=20).status_code == 422
-                by_link = ADA | {"invitation": link.partition("#")[2]}
-                created = requests.post(f"{url}/signup", json=by_link, timeout=20)
-                assert (created.status_code, created.json()["role"]) == (201, "moderator")
-            former = link
-            process.terminate()
-            output, _ = process.communicate(timeout=MAX_SECONDS)
-            assert "signup#" not in output
+def join(link, username):
+    """Sign up with a link, and return the response."""
+    url, _, code = link.partition("/signup#")
+    body = {"username": username, "password": ADA["password"], "invitation": code}
+    return requests.post(f"{url}/signup", json=body, timeout=60)
+
+
+def stop(process):
+    """Stop a server, and return what it prints in the meantime."""
+    process.terminate()
+    return process.communicate(timeout=MAX_SECONDS)[0]
+
+
+def test_each_start_prints_a_link_until_there_is_a_moderator(checkout, database):
+    port = free_port()
+    checkout.settings(PORT=port, WEB_CONCURRENCY="3")
+    with checkout.running(*MAKE_RUN) as process:
+        former = first_link(process)
+        assert former.startswith(f"http://127.0.0.1:{port}/signup#")
+        assert requests.post(f"http://127.0.0.1:{port}/signup", json=ADA, timeout=60).ok
+        assert "signup#" not in stop(process)  # one of the workers prints it
+    with checkout.running(*SERVE) as process:
+        link = first_link(process)
+        assert link != former
+        # The operator may have sent the link of the former start to somebody.
+        created = join(former, "grace")
+        assert (created.status_code, created.json()["role"]) == (201, "moderator")
+        assert join(link, "hedy").status_code == 422
+        stop(process)
     with checkout.running(*SERVE) as process:
         assert process.stdout.readline().startswith("Posting is at ")
-        requests.get(f"{url}/readyz", timeout=20)
-        process.terminate()
-        output, _ = process.communicate(timeout=MAX_SECONDS)
-        assert output == ""
+        assert requests.get(f"http://127.0.0.1:{port}/readyz", timeout=60).ok
+        assert stop(process) == ""
+
+
+def test_the_link_is_the_last_line_of_a_start(checkout, database):
+    checkout.settings(PORT=free_port(), WEB_CONCURRENCY="3")
+    with checkout.running("sh", "-c", "exec make run 2>&1") as process:
+        lines = [process.stdout.readline() for _ in range(5)]
+        while "signup#" not in lines[-1]:
+            lines.append(process.stdout.readline())
+        assert sum("Booting worker" in line for line in lines) == 3
+        assert "Booting worker" not in stop(process)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [MAKE_DEV, [".venv/bin/flask", "run"], [".venv/bin/flask", "run", "--debug"]],
+    ids=" ".join,
+)
+def test_flasks_own_server_prints_the_link_last_and_once(checkout, database, command):
+    assert checkout.run(".venv/bin/flask", "db", "upgrade")[0] == 0
+    port = free_port()
+    checkout.settings(PORT=port, FLASK_RUN_PORT=port)
+    with checkout.running("sh", "-c", f"exec {' '.join(command)} 2>&1") as process:
+        link = first_link(process)
+        assert link.startswith(f"http://127.0.0.1:{port}/signup#")
+        assert join(link, "ada").json()["role"] == "moderator"
+        rest = stop(process)
+        assert "signup#" not in rest
+        assert "Running on" not in rest
+        assert "Debugger PIN" not in rest
 
 
 def test_logs_in_json_have_no_link(checkout, database):
     checkout.settings(PORT=str(free_port()), POSTING_LOG_FORMAT="json")
     with checkout.running(*SERVE) as process:
         lines = (json.loads(line)["message"] for line in iter(process.stderr.readline, ""))
-        message = next(line for line in lines if line.startswith("There is no account yet."))
-        assert message.endswith("Run: flask users create NAME --moderator")
+        assert COMMAND in lines
+
+
+def test_two_servers_on_one_host_do_not_end_each_others_sessions(checkout, tmp_path):
+    """Browsers send a cookie to all ports of a host, as this client does."""
+    with ExitStack() as stack, requests.Session() as ada:
+        urls = []
+        for command in (SERVE, MAKE_DEV, [".venv/bin/flask", "run"]):
+            port = free_port()
+            file = f"sqlite:///{tmp_path / f'{port}.db'}"
+            settings = {"PORT": str(port), "FLASK_RUN_PORT": str(port)}
+            process = stack.enter_context(
+                checkout.running(*command, POSTING_DATABASE_URL=file, **settings)
+            )
+            first_link(process)  # it serves
+            urls.append(f"http://127.0.0.1:{port}")
+        for url in urls:
+            assert ada.post(f"{url}/signup", json=ADA, timeout=60).status_code == 201
+            assert ada.post(f"{url}/signin", json=ADA, timeout=60).status_code == 200
+        assert {ada.get(f"{url}/users/me", timeout=60).status_code for url in urls} == {200}
+        assert len(ada.cookies) == len(urls)
 
 
 def test_the_environment_overrides_the_file(checkout, database):
@@ -195,7 +253,7 @@ def test_no_address_is_printed_for_a_unix_socket(checkout, database):
     with serving_on_a_socket(checkout, *SERVE) as (process, _):
         process.terminate()
         output, _ = process.communicate(timeout=MAX_SECONDS)
-        assert output == "There is no account yet. Run: flask users create NAME --moderator\n"
+        assert output == f"{COMMAND}\n"
 
 
 def test_only_the_group_of_the_service_can_connect_to_its_unix_socket(checkout, database):
@@ -319,6 +377,41 @@ def test_flask_run_logs_a_request_once(checkout, database, debug):
         lines = process.communicate(timeout=MAX_SECONDS)[1].splitlines()
     routes = [re.sub(r".* route=(\S+) .*", r"\1", line) for line in lines if "GET" in line]
     assert routes == ["/posts", "none", "/docs/{filename}"]
+
+
+@pytest.mark.parametrize("command", [SERVE, MAKE_RUN, MAKE_DEV], ids=" ".join)
+@pytest.mark.parametrize(
+    ("bind", "advice"),
+    [
+        ("127.0.0.1", "Stop the program that listens there, or set PORT to another."),
+        ("192.0.2.1", "Set BIND to an address of this machine."),
+    ],
+)
+def test_a_port_that_cannot_be_used_stops_the_server_with_advice(
+    checkout, database, command, bind, advice
+):
+    with socket.create_server(("127.0.0.1", free_port())) as other:
+        port = other.getsockname()[1]
+        checkout.settings(PORT=port, BIND=bind)
+        code, _, errors = checkout.run(*command)
+    [line] = [line for line in errors.splitlines() if line.startswith("posting: ")]
+    assert line.startswith(f"posting: The server cannot listen at {bind}, port {port} (")
+    assert line.endswith(advice)
+    assert code == (1 if command == SERVE else 2)
+    assert "Traceback" not in errors
+
+
+def test_the_path_of_the_checkout_may_have_spaces_and_percent_signs(tmp_path):
+    checkout = Checkout(tmp_path / "50% of a checkout %s")
+    checkout.settings(PORT=free_port())
+    (checkout.folder / "instance").mkdir()
+    for command in (["db", "upgrade"], ["db", "current"], ["users", "create", "ada"], ["doctor"]):
+        code, _, errors = checkout.run(".venv/bin/flask", *command)
+        assert "Traceback" not in errors
+        assert code == 0 or command == ["doctor"], errors
+    (checkout.folder / "instance" / "posting.db").unlink()
+    with checkout.serving(*MAKE_RUN) as url:
+        assert requests.get(f"{url}/readyz", timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,7 @@ def test_four_processes_migrate_a_new_sqlite_database_once(tmp_path):
     for number in range(ROUNDS):
         url = f"sqlite:///{tmp_path / f'{number}.db'}"
         results = start_together(4, tmp_path, POSTING_DATABASE_URL=url)
-        assert [code for _, code in results] == [0] * 4, results
-        upgrades = [log for log, _ in results if "Running upgrade" in log]
-        assert len(upgrades) == 1, results
+        assert results == [("", 0)] * 4  # a second migration would fail
 
 
 def test_four_workers_start(serve):

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -18,7 +19,6 @@ pytestmark = [
     pytest.mark.skipif(not POSTGRES, reason="two hosts need Postgres"),
     pytest.mark.usefixtures("stays_consistent"),
 ]
-COOKIE = "__Host-session"
 LIMITS = {"POSTING_LIMIT_POSTS": "10/hour"}
 NEXT_VERSION = '''
 """A migration of a later version."""
@@ -46,7 +46,8 @@ def send(site):
 
     def send(host, method, path, token="", **body):
         _, port = site.gunicorns[host].listener.getsockname()
-        headers = {"Cookie": f"{COOKIE}={token}"} if token else {}
+        name = f"__Host-session-{urlsplit(site.url).port}"
+        headers = {"Cookie": f"{name}={token}"} if token else {}
         url = f"http://127.0.0.1:{port}{path}"
         return requests.request(method, url, headers=headers, timeout=20, **body)
 
@@ -56,14 +57,14 @@ def send(site):
 def test_sessions_are_shared(send):
     ada = {"username": "ada", "password": PASSWORD}
     assert send(0, "POST", "/signup", json=ada).status_code == 201
-    token = send(1, "POST", "/signin", json=ada).cookies[COOKIE]
+    [token] = send(1, "POST", "/signin", json=ada).cookies.values()
     assert [send(host, "GET", "/users/me", token).status_code for host in (0, 1)] == [200, 200]
     assert send(0, "POST", "/signout", token).status_code == 204
     assert [send(host, "GET", "/users/me", token).status_code for host in (0, 1)] == [401, 401]
 
 
 def test_limits_and_cursors_are_shared(site, send):
-    token = sign_in(site.url, "ada", site.client()).cookies[COOKIE]
+    [token] = sign_in(site.url, "ada", site.client()).cookies.values()
     body = {"title": "x", "content": "x"}
     statuses = [send(n % 2, "POST", "/posts", token, json=body).status_code for n in range(24)]
     assert Counter(statuses) == {201: 10, 429: 14}

@@ -168,6 +168,35 @@ def test_an_ordinary_image_is_fast(serve, figure):
     )
 
 
+def test_a_member_who_uploads_without_pause_does_not_keep_others_from_it(serve, figure):
+    server = serve(WEB_CONCURRENCY="1")
+    slow, ordinary = large_images()[0], pictures.png()
+    attackers = [Uploader(server, "eve") for _ in range(8)]
+    ada, finished, refusals, answers = Uploader(server, "ada"), Event(), Counter(), []
+
+    def attack(uploader):
+        while not finished.is_set():
+            response = uploader.upload(slow)
+            refusals[response.json().get("code", response.status_code)] += 1
+
+    with ThreadPoolExecutor(len(attackers)) as pool:
+        attacks = [pool.submit(attack, uploader) for uploader in attackers]
+        wait_until(lambda: refusals)
+        try:
+            for _ in range(scaled(5, 22)):
+                answers.append(ada.upload(ordinary))
+        finally:
+            finished.set()
+        for attack_ended in attacks:
+            attack_ended.result()
+    slowest = max(answer.elapsed.total_seconds() for answer in answers)
+    figure(
+        f"{len(answers)} images of one member in {slowest:.1f} s each at most, while another sends "
+        f"eight at a time: {dict(refusals)}"
+    )
+    assert [answer.status_code for answer in answers] == [201] * len(answers)
+
+
 def test_hostile_images_kill_no_worker(serve, figure):
     """The address space is limited to 1 GiB, as on a small machine."""
     server = serve("prlimit", f"--as={1024 * MIB}", WEB_CONCURRENCY="2")

@@ -160,6 +160,11 @@ class TestManyDismissed:
         assert assert_problem(response, 429)["detail"].startswith("No more than 5 an hour")
         assert 3500 < int(response.headers["Retry-After"]) <= 3600
 
+    def test_the_hour_of_a_clock_that_was_ahead_does_not_count(self, alice, bob, dismissed):
+        dismissed(JUDGED, hours=-24 * 40)
+        for post in self.posts(alice)[:-1]:
+            report(bob, "post", post)
+
     def test_one_that_was_right_is_enough(self, alice, bob, dismissed):
         dismissed(JUDGED - 1, hours=3)
         dismissed(1, "removed")

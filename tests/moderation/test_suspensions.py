@@ -59,11 +59,42 @@ class TestSuspension:
         member = moderator.get(f"/moderation/users/{alice.user['id']}").json
         assert (member["state"], member["suspension"]) == ("active", None)
 
-    def test_a_second_one_replaces_the_first(self, alice, moderator, other_moderator):
+    def test_a_second_one_replaces_only_the_one_that_was_read(
+        self, alice, moderator, other_moderator
+    ):
+        url = f"/users/{alice.user['id']}/suspension"
+        assert assert_problem(moderator.get(url), 404)["code"] == "no_such_suspension"
         suspend(moderator, alice, until=to_rfc3339(now() + HOUR))
-        assert suspend(other_moderator, alice, reason="Again.").status_code == 200
+        problem = assert_problem(suspend(other_moderator, alice, reason="Again."), 428)
+        assert problem["code"] == "already_suspended"
+        read = other_moderator.get(url)
+        assert read.json["reason"] == "Advertising."
+        body, headers = {"reason": "Again."}, {"If-Match": read.headers["ETag"]}
+        assert other_moderator.put(url, json=body, headers=headers).status_code == 200
         suspension = moderator.get(f"/moderation/users/{alice.user['id']}").json["suspension"]
         assert (suspension["reason"], suspension["until"]) == ("Again.", None)
+        assert suspension == moderator.get(url).json
+        assert_problem(moderator.put(url, json={"reason": "Mine."}, headers=headers), 412)
+        assert_problem(moderator.delete(url, headers=headers), 412)
+        assert moderator.get(url).json["reason"] == "Again."
+
+    def test_the_same_request_again_changes_nothing(self, alice, moderator):
+        fields = {"until": to_rfc3339(now() + HOUR)}
+        first = suspend(moderator, alice, **fields)
+        again = suspend(moderator, alice, **fields)
+        assert (again.status_code, again.json) == (200, first.json)
+        assert [act[0] for act in log(moderator)] == ["suspended"]
+
+    def test_of_two_moderators_at_once_one_suspends(self, alice, moderator, other_moderator):
+        clients = [moderator.copy(), other_moderator.copy()] * 3
+        with ThreadPoolExecutor(6) as pool:
+            tries = [
+                pool.submit(suspend, client, alice, reason=f"Reason {number}.")
+                for number, client in enumerate(clients)
+            ]
+        statuses = sorted(each.result().status_code for each in tries)
+        assert statuses == [200, 428, 428, 428, 428, 428]
+        assert [act[0] for act in log(moderator)] == ["suspended"]
 
     @pytest.mark.parametrize(
         ("body", "location"),
@@ -77,6 +108,43 @@ class TestSuspension:
     )
     def test_an_invalid_one_gets_422(self, alice, moderator, body, location):
         assert error_locations(suspend(moderator, alice, **body)) == {location}
+        assert alice.get("/users/me").status_code == 200
+
+    def test_one_by_an_operator_may_have_an_end(self, app, flask, alice, moderator):
+        url = f"/moderation/users/{alice.user['id']}"
+        command = ("users", "suspend", "alice", "--reason", "Rest.", "--until")
+        expected = "alice is suspended until 2999-12-31T00:00:00.000Z and signed out everywhere.\n"
+        assert flask(*command, "2999-12-31") == (0, expected)
+        assert_problem(alice.get("/users/me"), 401)
+        suspension = moderator.get(url).json["suspension"]
+        assert (suspension["reason"], suspension["until"]) == ("Rest.", "2999-12-31T00:00:00.000Z")
+        assert flask(*command, "2999-12-31") == (0, "alice is suspended already.\n")
+        assert flask(*command, "2999-12-31T18:00:00.1239+01:00")[0] == 0
+        assert moderator.get(url).json["suspension"]["until"] == "2999-12-31T17:00:00.123Z"
+        assert flask("users", "suspend", "alice")[0] == 0
+        suspension = moderator.get(url).json["suspension"]
+        assert (suspension["reason"], suspension["until"]) == (None, None)
+
+    def test_an_operator_replaces_the_reason_alone(self, flask, alice, moderator):
+        for reason in ("Rest.", "Sleep."):
+            assert flask("users", "suspend", "alice", "--reason", reason)[0] == 0
+            member = moderator.get(f"/moderation/users/{alice.user['id']}").json
+            assert member["suspension"]["reason"] == reason
+
+    @pytest.mark.parametrize(
+        ("until", "message"),
+        [
+            ("2001-01-01", "2001-01-01 is not in the future."),
+            ("tomorrow", "'tomorrow' is not a date such as 2026-12-31, or a time with its offset"),
+            ("2999-02-30", "'2999-02-30' is not a date"),
+            ("2999-12-31T18:00:00", "is not a date such as"),
+            ("", "'' is not a date"),
+        ],
+    )
+    def test_an_operator_must_name_an_end_in_the_future(self, flask, alice, until, message):
+        code, output = flask("users", "suspend", "alice", "--until", until)
+        assert code == 2
+        assert message in output
         assert alice.get("/users/me").status_code == 200
 
     def test_on_moderators_only_an_operator_acts(self, moderator, other_moderator, flask):

@@ -38,15 +38,6 @@ class TestList:
         [notification] = told(alice)
         assert notification["comment"]["excerpt"] == ("word " * 40).strip() + " …"
 
-    def test_a_comment_that_a_former_version_deletes_is_null(self, alice, bob, post, monkeypatch):
-        comment = bob.add_comment(post, "And cloth?")
-        alice.add_comment(post, "Cloth too.", parent_id=comment["id"])
-        monkeypatch.setattr("posting.comments.store.announce", lambda _: None)
-        bob.delete(f"/comments/{comment['id']}")
-        [notification] = told(alice)
-        assert notification["comment"] is notification["post"] is None
-        assert alice.delete(f"/posts/{post['id']}").status_code == 204
-
     def test_it_takes_one_query(self, alice, bob, post, statements):
         for number in range(3):
             bob.add_comment(post, str(number))

@@ -12,6 +12,7 @@ from posting.comments.models import Comment
 from posting.db.base import archived_tables, db
 from posting.db.transactions import begin_on, commit, execute
 from posting.db.types import now
+from posting.invitations.first_run import describe_first_run
 from posting.ops import archive
 from posting.posts.models import Post
 from posting.web.idempotency import IdempotencyKey
@@ -293,11 +294,40 @@ def test_import_refuses_a_database_that_is_not_empty(app, post, lines, tmp_path)
 
 
 def test_import_refuses_a_row_in_any_table(app, lines, tmp_path):
+    assert run(app, "invitations", "create")[0] == 0
+    code, output = run(app, "import", write_archive(tmp_path / "1.gz", *lines))
+    assert (code, "table invitations has rows" in output) == (1, True)
+    assert count_rows(app)["invitations"] == 1
+
+
+def test_a_service_that_was_started_can_import(app, anonymous, lines, tmp_path):
+    link = describe_first_run(app, "http://127.0.0.1:8000", with_link=True)
     with app.app_context():
         db.session.add(RateWindow(key="k", hits=1, ends_at=now()))
         db.session.commit()
-    code, output = run(app, "import", write_archive(tmp_path / "1.gz", *lines))
-    assert (code, "table rate_windows has rows" in output) == (1, True)
+    lines[0]["rows"]["rate_windows"] = 1
+    lines.insert(1, {"table": "rate_windows", "row": {"key": "k", "hits": 7}})
+    lines[1]["row"]["ends_at"] = "2026-11-21T09:30:00.125Z"
+    import_(app, write_archive(tmp_path / "1.gz", *lines))
+    assert (count_rows(app)["invitations"], count_rows(app)["rate_windows"]) == (0, 1)
+    new = {"username": "hedy", "password": PASSWORD, "invitation": link.rpartition("#")[2]}
+    assert anonymous.post("/signup", json=new).status_code == 422
+
+
+def test_an_import_that_fails_leaves_the_link_of_the_start(app, anonymous, lines, tmp_path):
+    link = describe_first_run(app, "http://127.0.0.1:8000", with_link=True)
+    lines[1]["row"]["role"] = "king"
+    assert run(app, "import", write_archive(tmp_path / "1.gz", *lines))[0] == 1
+    new = {"username": "hedy", "password": PASSWORD, "invitation": link.rpartition("#")[2]}
+    assert anonymous.post("/signup", json=new).json["role"] == "moderator"
+
+
+def test_an_import_brings_no_link_for_the_first_moderator(app, empty_app, tmp_path):
+    assert describe_first_run(app, "http://127.0.0.1:8000", with_link=True)
+    assert run(app, "invitations", "create")[0] == 0
+    export(app, tmp_path / "1.gz")
+    import_(empty_app, tmp_path / "1.gz")
+    assert count_rows(empty_app)["invitations"] == 1
 
 
 @pytest.mark.usefixtures("short_lock_timeout")

@@ -74,14 +74,6 @@ INCONSISTENT = {
         f"the last_comment_at of post {POST_ID} is wrong",
     ),
     "no bytes": (delete_bytes, f"the size of image {IMAGE_ID} is not the number of its bytes"),
-    "empty bytes": (
-        set_values(DATA, data=""),
-        f"the size of image {IMAGE_ID} is not the number of its bytes",
-    ),
-    "more bytes": (
-        set_values(IMAGE, size=68),
-        f"the size of image {IMAGE_ID} is not the number of its bytes",
-    ),
 }
 
 

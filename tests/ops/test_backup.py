@@ -160,17 +160,3 @@ def test_a_database_in_memory_is_refused(flask, make_app, tmp_path, command):
     assert code == 1
     assert output.startswith("Error: The database is in memory")
     assert list(tmp_path.glob("file*")) == []
-
-
-@pytest.mark.skipif(not POSTGRES, reason="uses Postgres")
-@pytest.mark.parametrize("password", ["", "a secret"])
-def test_the_postgres_command_is_shown(flask, make_app, database_url, password):
-    app = make_app(DATABASE_URL=database_url.replace("@", f":{password}@") + "?password=a secret")
-    for command, expected in {
-        "backup": f"pg_dump --format=custom --file='a file' {database_url}\n",
-        "restore": f"--single-transaction --dbname={database_url} 'a file'\n",
-    }.items():
-        code, output = flask(command, "a file", on=app)
-        assert code == 1
-        assert output.endswith(expected)
-        assert "secret" not in output

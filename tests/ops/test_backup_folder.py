@@ -12,7 +12,7 @@ from posting.db.engine import close_connections
 from posting.db.transactions import transaction
 from posting.ops import files
 from tests.conftest import POSTGRES
-from tests.helpers.backups import fail_as_full, overwrite_pages, rows
+from tests.helpers.backups import SERVICE, fail_as_full, overwrite_pages, rows
 from tests.helpers.doctor import unstarted
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_dump and pg_restore")
@@ -157,7 +157,6 @@ class TestRestore:
         assert rows(site.file) == rows(saved / "posting.db") != before
         for name in ("about.md", "custom.css"):
             assert (site.folder / name).read_bytes() == (saved / name).read_bytes()
-            assert stat.S_IMODE((site.folder / name).stat().st_mode) == 0o600
             assert f"{name} is restored. Restart the service to apply this.\n" in output
         kept = find_kept(site)
         assert kept.keys() == {"posting.db", "about.md"}
@@ -205,6 +204,19 @@ class TestRestore:
         assert f"The settings are not restored. Compare yours with {saved}/.env\n" in output
         if change == "changed":
             assert site.settings.read_text() == "POSTING_NAME=Oak Street\n"
+
+    def test_a_file_has_the_owner_and_mode_of_the_one_it_replaces(self, flask, site, saved, owners):
+        (site.folder / "about.md").write_text("# Oak Street\n")
+        (site.folder / "about.md").chmod(0o444)
+        (site.folder / "custom.css").unlink()
+        code, _ = flask("restore", "--force", str(saved), on=site)
+        assert code == 0
+        folder = site.folder.stat()
+        assert owners.pop("about.md") == SERVICE
+        assert owners.pop("custom.css") == (folder.st_uid, folder.st_gid)  # there was none
+        assert list(owners.values()) == [SERVICE]  # of the previous content of the database
+        assert stat.S_IMODE((site.folder / "about.md").stat().st_mode) == 0o444
+        assert stat.S_IMODE((site.folder / "custom.css").stat().st_mode) == 0o600
 
     def test_a_new_machine_gets_the_whole_site(self, flask, site, saved, tmp_path, monkeypatch):
         folder = tmp_path / "new" / "instance"

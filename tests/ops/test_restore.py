@@ -13,11 +13,20 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import User
 from posting.db.base import db
-from posting.db.transactions import transaction
+from posting.db.transactions import commit, transaction
+from posting.invitations.first_run import describe_first_run
+from posting.invitations.store import create_invitation
 from posting.ops import backup
 from posting.posts.models import Post
 from tests.conftest import POSTGRES
-from tests.helpers.backups import change, fail_as_full, garble_schema, overwrite_pages, rows
+from tests.helpers.backups import (
+    SERVICE,
+    change,
+    fail_as_full,
+    garble_schema,
+    overwrite_pages,
+    rows,
+)
 
 pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres has pg_restore")
 
@@ -79,6 +88,31 @@ def test_an_empty_database_needs_no_force(app, flask, copy, database):
             connection.execute(sa.delete(table))
     assert flask("restore", str(copy)) == (0, f"The database is restored from {copy}.\n")
     assert rows(database) == rows(copy)
+
+
+def test_a_service_that_was_started_needs_no_force(app, flask, copy, database):
+    with app.app_context(), transaction() as connection:
+        for table in reversed(db.metadata.sorted_tables):
+            if table.name != "epochs":  # which always has a row
+                connection.execute(sa.delete(table))
+    assert describe_first_run(app, "http://127.0.0.1:8000", with_link=True)
+    assert flask("restore", str(copy)) == (0, f"The database is restored from {copy}.\n")
+    assert rows(database) == rows(copy)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_restore_brings_no_link_for_the_first_moderator(app, flask, elsewhere, folder, exists):
+    with app.app_context():
+        for role in ("moderator", "member"):
+            create_invitation(None, role=role)
+        commit()
+    saved = folder / "with a link.db"
+    assert flask("backup", str(saved))[0] == 0
+    if not exists:
+        elsewhere.file.unlink()
+    assert flask("restore", "--force", str(saved), on=elsewhere)[0] == 0
+    with closing(sqlite.connect(elsewhere.file)) as connection:
+        assert connection.execute("SELECT role FROM invitations").fetchall() == [("member",)]
 
 
 def test_a_missing_database_is_created_for_its_owner(flask, elsewhere, copy):
@@ -205,11 +239,23 @@ def test_a_backup_may_have_another_page_size(flask, elsewhere, copy, size, other
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_an_older_backup_needs_an_upgrade(flask, elsewhere, copy):
-    change(copy, "UPDATE alembic_version SET version_num = '0003'")
+def test_an_older_backup_needs_an_upgrade(flask, elsewhere, copy, next_revision):
     code, output = flask("restore", "--force", str(copy), on=elsewhere)
     assert code == 0
     assert output.endswith("The schema of the backup is older. Run: flask db upgrade\n")
+
+
+def test_a_backup_from_before_the_first_revision_is_refused(flask, elsewhere, copy):
+    change(copy, "UPDATE alembic_version SET version_num = '0024'")
+    before = elsewhere.file.read_bytes()
+    code, output = flask("restore", "--force", str(copy), on=elsewhere)
+    assert code == 1
+    assert output.endswith(
+        f"Error: {copy} has schema version 0024, from before schema 0025. Check out commit "
+        f"aad39ff, and run there: flask restore {copy}; flask db upgrade. Then use this version "
+        "again.\n"
+    )
+    assert elsewhere.file.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -237,6 +283,33 @@ def test_a_damaged_database_is_kept_and_restored_with_force(flask, elsewhere, co
     assert stat.S_IMODE(elsewhere.file.stat().st_mode) == 0o640
     with elsewhere.app_context():
         assert db.session.scalar(sa.select(sa.func.count(Post.id))) == 1
+
+
+def test_a_damaged_database_is_replaced_by_one_of_its_owner(flask, elsewhere, copy, owners):
+    elsewhere.file.write_text("This is no database. " * 99)
+    assert flask("restore", "--force", str(copy), on=elsewhere)[0] == 0
+    assert owners == {"posting.db": SERVICE}
+
+
+def test_the_previous_content_is_kept_for_the_owner_of_the_database(flask, elsewhere, copy, owners):
+    elsewhere.file.chmod(0o640)
+    assert flask("restore", "--force", str(copy), on=elsewhere)[0] == 0
+    kept = find_kept(elsewhere.file)
+    assert owners == {kept.name: SERVICE}
+    assert stat.S_IMODE(kept.stat().st_mode) == stat.S_IMODE(elsewhere.file.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("user", [0, 1234])
+def test_only_root_must_be_able_to_set_the_owner(flask, elsewhere, copy, monkeypatch, user):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    elsewhere.file.unlink()
+    monkeypatch.setattr(os, "chown", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    is_root = user == 0
+    assert flask("restore", str(copy), on=elsewhere)[0] == is_root
+    assert elsewhere.file.exists() != is_root
 
 
 def test_a_damaged_database_in_use_is_not_replaced(flask, elsewhere, copy):

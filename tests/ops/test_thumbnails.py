@@ -16,7 +16,7 @@ MAKE = ("images", "thumbnails")
 
 @pytest.fixture
 def images(app, alice, post):
-    """Images of the former version: several formats, and without thumbnails."""
+    """Images of several formats, without thumbnails."""
     images = [
         alice.add_image(post, pictures.encoded(pictures.scene("RGB", (640, 480)), format))
         for format in ("PNG", "JPEG", "WEBP", "GIF")

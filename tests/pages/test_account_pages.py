@@ -1,5 +1,7 @@
 """The pages to sign up, to invite and to choose a new password."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.helpers.pages import Reader, links
@@ -18,6 +20,20 @@ def test_the_page_to_sign_up_says_what_the_setting_asks_for(make_app, mode, text
     assert text in page.text
     assert len(page.all("form", method="post")) == (mode != "closed")
     assert len(page.all("textarea", name="application")) == (mode == "approval")
+
+
+@pytest.mark.parametrize("inviters", ["moderators", "members"])
+@pytest.mark.parametrize("mode", ["open", "approval", "invitation", "closed"])
+def test_the_page_to_sign_up_says_whom_to_ask_for_an_invitation(make_app, mode, inviters):
+    client = make_app(SIGNUP=mode, INVITATIONS=inviters, NAME="Elm Street").test_client()
+    text = Reader(client.get("/signup").text).text
+    for role in ("moderator", "member"):
+        is_asked = mode == "invitation" and inviters == f"{role}s"
+        assert (f"ask a {role} of Elm Street for one." in text) == is_asked
+    has_invitation = "You have an invitation. Choose a username and a password." in text
+    assert has_invitation == (mode != "closed")
+    without = "You can also sign up without it" in text
+    assert without == (mode in {"open", "approval"})
 
 
 @pytest.mark.parametrize("path", ["/", "/p/{id}", "/@alice", "/signin", "/reset", "/nowhere"])
@@ -61,3 +77,16 @@ def test_a_password_is_chosen_with_a_link_or_a_recovery_code(read):
     assert len(page.all("form", action="/password-resets", method="post")) == 2
     assert page.all("input", type="hidden", name="code")
     assert page.all("input", name="recovery_code", required=None)
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/signin", ["the password"]),
+        ("/reset", ["the new password", "the new password"]),
+        ("/settings", ["the current password", "the new password", "the password"]),
+    ],
+)
+def test_a_button_that_shows_a_password_says_which(read, path, names):
+    texts = [text for text in read(path).texts if text]
+    assert [after for text, after in pairwise(texts) if text == "Show"] == names

@@ -142,7 +142,7 @@ def test_the_feed_of_comments_has_those_on_all_posts(alice, bob, read_atom, read
     assert feed.find(f"{ATOM}link[@rel='alternate']").get("href") == "http://localhost/"
     items = read_json("/comments/feed.json")["items"]
     assert [item["url"] for item in items[1:]] == [
-        f"http://localhost/p/{post['id']}#c-{comment['id']}"
+        f"http://localhost/p/{post['id']}?comment={comment['id']}#c-{comment['id']}"
         for post, comment in reversed([*zip(posts, comments, strict=True)])
     ]
     assert "<em>On looms</em>" in items[1]["content_html"]
@@ -165,7 +165,18 @@ def test_the_feed_of_a_post_has_its_comments(alice, bob, post, read_atom, read_j
     assert "<em>Second</em>" in entry.findtext(f"{ATOM}content")
     assert titles(read_atom(f"{path}.atom")) == [f"Comment on {post['title']}"]
     [item] = read_json(f"{path}.json")["items"]
-    assert item["url"].startswith(f"http://localhost/p/{post['id']}#c-")
+    assert item["id"] == f"http://localhost/p/{post['id']}#c-{item['url'].partition('#c-')[2]}"
+
+
+def test_a_comment_on_a_later_page_is_on_the_page_of_its_entry(alice, post, read_json, read):
+    for number in range(201):
+        last = alice.add_comment(post, f"Comment {number}")
+    page = read(f"/p/{post['id']}")
+    assert not page.all("li", id=f"c-{last['id']}")
+    for path in ("/comments/feed.json", f"/p/{post['id']}/feed.json"):
+        url = read_json(path)["items"][0]["url"]
+        page = read(url.removeprefix("http://localhost").partition("#")[0])
+        assert page.all("li", id=f"c-{last['id']}")
 
 
 def test_a_text_is_the_same_on_a_page_and_in_a_feed(alice, post, anonymous, read_atom, read_json):
@@ -179,7 +190,7 @@ def test_a_text_is_the_same_on_a_page_and_in_a_feed(alice, post, anonymous, read
     assert html.startswith('<div class="text" dir="auto">\n<p>One<br>\nTwo<sup>')
     assert '<li class="task">☑ Three</li>' in html
     page = anonymous.get(path).text
-    assert html.replace(f"http://localhost{path}#", "#") in page
+    assert html.replace(f"{item['url'].partition('#')[0]}#", "#") in page
 
 
 def test_there_is_no_feed_of_an_unknown_post(anonymous):

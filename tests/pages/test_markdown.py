@@ -4,16 +4,19 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from html import escape, unescape
 from unittest.mock import Mock
+from urllib.parse import unquote
 
 import comrak
 import nh3
 import pytest
 
-from posting.markdown import MAX_DEPTH
+from posting.markdown import MAX_DEPTH, to_plain
 from posting.pages import markdown
 from tests.helpers.attacks import ATTACKS
 from tests.helpers.panics import Panic
+from tests.helpers.texts import SHOW_NOTHING
 
 IMAGE_URLS = "/images/", "https://example.org/images/"
 FEED_BASE = f"https://{'h' * 60}.example/p/{'x' * 21}"
@@ -59,11 +62,54 @@ def render(text, **options):
         ("###### a", "<h6>a</h6>"),
         ("`<h1>`", "<p><code>&lt;h1&gt;</code></p>"),
         ("```python\na < b\n```", '<pre tabindex="0"><code>a &lt; b\n</code></pre>'),
-        ("---", "<hr>"),
+        ("a\n\n---", "<p>a</p>\n<hr>"),
     ],
 )
 def test_markdown_is_rendered(text, html):
     assert render(text) == html
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("std::vector<int> v", "<p>std::vector&lt;int&gt; v</p>"),
+        ("git checkout <branch>", "<p>git checkout &lt;branch&gt;</p>"),
+        ("if a <b and c> d", "<p>if a &lt;b and c&gt; d</p>"),
+        ("<p>Hello</p>", "<p>&lt;p&gt;Hello&lt;/p&gt;</p>"),
+        ("a <!-- b --> c", "<p>a &lt;!-- b --&gt; c</p>"),
+        ("<!-- b\n\nc -->", "<p>&lt;!-- b<br>\n<br>\nc --&gt;</p>"),
+        (
+            "<details>\n<summary>a</summary>\n\n*b*\n\n</details>",
+            "<p>&lt;details&gt;<br>\n&lt;summary&gt;a&lt;/summary&gt;</p>\n"
+            "<p><em>b</em></p>\n<p>&lt;/details&gt;</p>",
+        ),
+        ("<p>a\nb\n</p>", "<p>&lt;p&gt;a<br>\nb<br>\n&lt;/p&gt;</p>"),
+        ("a <b\nc=d> e", "<p>a &lt;b<br>\nc=d&gt; e</p>"),
+        ("a\n<b>c</b>\nd", "<p>a<br>\n&lt;b&gt;c&lt;/b&gt;<br>\nd</p>"),
+        (
+            "> <p>\n> a\n\nb",
+            '<blockquote dir="auto">\n<p>&lt;p&gt;<br>\na</p>\n</blockquote>\n<p>b</p>',
+        ),
+        ("- <p>a</p>\n  b", '<ul dir="auto">\n<li>\n&lt;p&gt;a&lt;/p&gt;<br>\nb\n</li>\n</ul>'),
+        ("```\n\n<a>\n<b>\n```", '<pre tabindex="0"><code>\n&lt;a&gt;\n&lt;b&gt;\n</code></pre>'),
+        (
+            '[a](/b "c\n<d>\ne")',
+            '<p><a href="/b" title="c\n&lt;d&gt;\ne" rel="nofollow ugc noopener">a</a></p>',
+        ),
+    ],
+)
+def test_raw_html_is_shown_as_it_was_typed(text, html):
+    assert render(text) == html
+
+
+@pytest.mark.parametrize("text", SHOW_NOTHING)
+def test_a_text_that_shows_nothing_is_shown_as_it_is(text):
+    assert render(text) == f'<p class="as-it-is">{escape(text)}</p>'
+
+
+@pytest.mark.parametrize("text", ["- [ ]", "&hearts;", "\\", "[](/x)a", f"![](/images/{'a' * 21})"])
+def test_a_text_that_shows_something_is_rendered(text):
+    assert "as-it-is" not in render(text)
 
 
 def test_headings_begin_below_those_of_the_page():
@@ -190,17 +236,106 @@ def test_mentions_in_a_short_text_stay_in_its_budget():
     assert html.count("@ada</a>") == 20
 
 
-@pytest.mark.parametrize("before", ["", "A\n", "- ", "> ", "A. ", "A: "])
-@pytest.mark.parametrize("scheme", ["Http", "Https"])
-def test_a_url_at_the_beginning_of_a_sentence_may_be_capitalized(before, scheme):
-    url = f"{scheme.lower()}://example.com/Ada"
-    assert f'<a href="{url}"' in render(f"{before}{scheme}://example.com/Ada is a link.")
+def links_in(html):
+    """Return the text of each link, and what it leads to."""
+    links = re.findall('<a href="([^"]*)"[^>]*>(.*?)</a>', html)
+    return [(unescape(text), unescape(unquote(url))) for url, text in links]
 
 
-def test_capitalized_urls_in_code_are_shown_as_they_are():
-    assert render("`Https://` or\n\n    Https://a") == (
-        '<p><code>Https://</code> or</p>\n<pre tabindex="0"><code>Https://a\n</code></pre>'
-    )
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("https://example.org", "https://example.org/a?b=c&d#e", "http://localhost:3000/x"),
+        *("http://nas:8080/", "http://127.0.0.1:8080", "https://[::1]:80/x", "https://ada@host/x.git"),
+        *("HTTPS://EXAMPLE.ORG/A", "Http://example.org/Ada", "https://example.org/__init__.py"),
+        *("https://пример.рф/путь", "https://例え.jp/字", "https://en.wikipedia.org/wiki/Go_(game)"),
+        *("https://ru.wikipedia.org/wiki/Закон_Бойля_—_Мариотта", "https://example.org/a–b"),
+        *("https://ja.wikipedia.org/wiki/レオナルド・ダ・ヴィンチ", "https://example.org/l’a"),
+        *("https://ca.wikipedia.org/wiki/Col·legi", "https://example.org/?a[1]=b"),
+        "https://fa.wikipedia.org/wiki/\u0645\u06cc\u200c\u062e",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        *(("", ""), ("See ", " there."), ("見よ", "。次"), ("（", "）"), ("「", "」と")),
+        ("『", "』"),
+        ("“", "”"),
+        *(("“", ".”"), ("„", "“"), ("«", "»"), ("‹", "›"), ("‘", "’"), ("(", ").")),
+        *(("[", "]"), ("[[", "]]"), ("{", "}"), ('"', '"'), ("'", "'"), ("<b>", "</b>")),
+        *(("<", ">"), ("**", "**"), ("~~", "~~"), ("- [x] ", ""), ("", " — and")),
+        *(("", after) for after in "…、，！？،؟।·–"),
+        *(("", after) for after in ("—and", "；次", "\u3000次", "\xa0a", "\u200bab", "\u2028a")),
+    ],
+)  # fmt: skip
+def test_a_url_is_a_link_that_ends_where_readers_see_its_end(url, before, after):
+    assert links_in(render(f"{before}{url}{after}")) == [(url, url)]
+
+
+@pytest.mark.parametrize("text", ["`{}`", "```\n{}\n```", "    {}"])
+@pytest.mark.parametrize("url", ["https://example.org/a。b", "[https://example.org][1]"])
+def test_code_with_a_url_is_shown_as_it_is(text, url):
+    html = render(text.format(url))
+    assert url in html
+    assert not links_in(html)
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("www.example.org。次", [("www.example.org", "http://www.example.org")]),
+        ("（ada@example.org）", [("ada@example.org", "mailto:ada@example.org")]),
+        ("[a](https://b.c/d。e)", [("a", "https://b.c/d。e")]),
+        ("[a](<https://b.c/d。e>)", [("a", "https://b.c/d。e")]),
+        ("[a][1]\n\n[1]: https://b.c/d。e", [("a", "https://b.c/d。e")]),
+        ("[https://a.b/c][1]\n\n[1]: https://d.e", [("https://a.b/c", "https://d.e")]),
+        ("[see https://a.b/c。 here](https://d.e)", [("see https://a.b/c。 here", "https://d.e")]),
+        ("[https://a.b](https://d.e)", [("https://a.b", "https://d.e")]),
+        ("https://a.b/c。**d**https://e.f", [(u, u) for u in ("https://a.b/c", "https://e.f")]),
+        ("[![a](https://b.c/d.png)](https://e.f)", [("a", "https://e.f")]),
+        ("[![](https://b.c/d.png)](https://e.f)", [("https://b.c/d.png", "https://e.f")]),
+        ("[a ![b](/c.png) *d*](/e) ![f](/g)", [("a b <em>d</em>", "/e"), ("f", "/g")]),
+    ],
+)
+def test_links_lead_where_they_say(text, links):
+    assert links_in(render(text)) == links
+    assert "\ufdd0" not in render(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("javascript://x/a", "data:text/html,a", "vbscript://a", "file:///etc/passwd", "ftp://a.b/c"),
+        *("x://y", "://y", "https://", "Use https:// always", "https://。", "git+ssh://a/b"),
+        *("xmpp:a@b.c", "irc://a.b", "@ada@example.org", "@ada:example.org", "example.org"),
+    ],
+)  # fmt: skip
+def test_other_text_is_not_a_link(text):
+    assert render(text) == f"<p>{text}</p>"
+
+
+def test_the_mark_that_ends_a_url_may_be_typed():
+    text = "https://example.org/a<\ufdd0。b"
+    assert render(text).endswith("</a>&lt;\ufdd0。b</p>")
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        *((text, text) for text in ("9~10時と14~15時", "~a~", "H~2~O", "~ a ~", "~a *b~ c*")),
+        ("~~a~~ ~b~", "<del>a</del> ~b~"),
+        ("~~a ~b~ c~~", "<del>a ~b~ c</del>"),
+        ("~*a*~", "~<em>a</em>~"),
+        ("これは**「重要」**です", "これは<strong>「重要」</strong>です"),
+        ("**重要。**次", "<strong>重要。</strong>次"),
+        ("한국어**(강조)**는", "한국어<strong>(강조)</strong>는"),
+        ("*「a」*字~~（b）~~字", "<em>「a」</em>字<del>（b）</del>字"),
+        ("a**b**c, 2 * 3 * 4, a_b_c", "a<strong>b</strong>c, 2 * 3 * 4, a_b_c"),
+    ],
+)
+def test_emphasis(text, html):
+    assert render(text) == f"<p>{html}</p>"
+    assert to_plain(text) == re.sub("<[^>]*>", "", html)
 
 
 @pytest.mark.parametrize("url", [f"{start}{'a' * 21}" for start in IMAGE_URLS])
@@ -218,7 +353,17 @@ def test_an_image_has_its_size():
 
 
 def test_an_image_without_a_description_has_a_name():
-    assert 'alt="Image without a description"' in render(f"![](/images/{'a' * 21})")
+    for alt in ("", " ", "&nbsp;", "\u2800"):
+        html = render(f"![{alt}](/images/{'a' * 21})")
+        assert 'alt="Image without a description"' in html
+
+
+def test_another_image_without_a_description_is_shown_as_its_url():
+    assert ">https://a.example/b</a>" in render("![ ](https://a.example/b)")
+
+
+def test_an_image_without_a_safe_url_is_shown_as_its_description():
+    assert render("![A loom](javascript:a)") == "<p>A loom</p>"
 
 
 @pytest.mark.parametrize(
@@ -326,7 +471,7 @@ def test_text_that_is_nested_too_deep_is_shown_as_it_is():
 def test_a_long_line_within_many_lists_is_shown_as_it_is():
     assert render("1. " * 20 + "a" * 5_000).startswith('<p class="as-it-is">1. 1. ')
     assert render("1. " * 9 + "a" * 5_000).count("<ol ") == 9
-    assert render("- " * 2_000) == "<hr>"
+    assert render("- " * 2_000 + "\n\na") == "<hr>\n<p>a</p>"
 
 
 def test_a_text_with_very_many_marks_of_footnotes_has_none():

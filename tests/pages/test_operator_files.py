@@ -1,5 +1,9 @@
 """The files that an operator adds: a text about the community, and a style sheet."""
 
+import os
+
+import pytest
+
 from tests.helpers.pages import Reader, links
 
 
@@ -24,3 +28,16 @@ def test_an_operator_adds_a_style_sheet(make_app, anonymous, tmp_path):
     assert Reader(client.get("/").text).all("link", href="/custom.css")
     with client.get("/custom.css") as response:
         assert (response.text, response.mimetype) == ("body { color: red }", "text/css")
+
+
+@pytest.mark.parametrize("name", ["about.md", "custom.css"])
+def test_a_file_that_cannot_be_read_is_not_shown(make_app, tmp_path, monkeypatch, caplog, name):
+    """The service runs as another user than the operator."""
+    path = f"/{name.removesuffix('.md')}"
+    (tmp_path / name).write_text("x")
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda file, mode: file.name != name and access(file, mode))
+    client = make_app(INSTANCE_PATH=str(tmp_path)).test_client()
+    assert path not in client.get("/").text
+    assert client.get(path).status_code == 404
+    assert f"{tmp_path / name} cannot be read by the user of the service." in caplog.text

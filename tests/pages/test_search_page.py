@@ -111,7 +111,7 @@ def test_comments_say_whose_they_are_and_on_which_post(alice, bob, search):
     assert results(html) == [("On looms &amp; mills", marked)]
     permalink = f"/p/{post['id']}?comment={comment['id']}#c-{comment['id']}"
     assert f'<h2>On <a href="{permalink}" dir="auto">' in html
-    [meta] = re.findall(r'<p class="meta">(.*?)</p>', html)
+    [meta] = re.findall(r'<p class="meta by">(.*?)</p>', html)
     assert meta.startswith('<a class="author" href="/@alice" dir="auto">Alice</a> · <time ')
 
 
@@ -122,7 +122,7 @@ def test_members_are_found_by_name(sign_in, search):
     html = search("love", show="members")
     links = re.findall(r'<h2><a href="/@([^"]+)" dir="auto">(.*?)</a></h2>', html)
     assert links == [("love-joy", "love-joy"), ("ada", "Ada Lovelace")]
-    assert "@love-joy · moderator · joined" in html
+    assert ">@love-joy</span> · <span>moderator</span> · <span>joined <time " in html
     assert '<p class="excerpt" dir="auto">I write about engines.</p>' in html
 
 
@@ -146,7 +146,7 @@ def test_a_choice_leads_to_posts_comments_and_members(alice, search, anonymous):
 
 
 @pytest.mark.parametrize(
-    ("show", "pattern"), [("comments", r"</mark> (\d)\."), ("members", r">@loom-(\d) ")]
+    ("show", "pattern"), [("comments", r"</mark> (\d)\."), ("members", r">@loom-(\d)<")]
 )
 @pytest.mark.usefixtures("small_pages")
 def test_comments_and_members_follow_on_the_next_page(alice, sign_in, search, show, pattern):
@@ -172,6 +172,23 @@ def test_a_query_that_is_too_long_is_an_error_page(anonymous):
     assert (response.status_code, response.mimetype) == (422, "text/html")
 
 
+MARKED = "<mark>loom</mark> "
+
+
+@pytest.mark.parametrize("word", ["loom", "機", "手機", "loomloomloom"])
+@pytest.mark.parametrize(
+    "filler", ["x ", "布", "布布布布布布布布布布布布布布布布布布布 ", "हिन्दी", "👨‍👩‍👧"]
+)
+def test_an_excerpt_contains_what_was_found_wherever_it_is(word, filler):
+    terms = parse_query(word)
+    for length in range(0, 500, 7):
+        text = filler * (length // len(filler) + 1)
+        shown = highlight.excerpt(f"{text} {word} {filler * 300}", terms)
+        assert word in re.sub("</?mark>", "", shown)
+        assert "<mark>" in shown
+        assert len(re.sub("</?mark>", "", shown)) <= 206
+
+
 @pytest.mark.parametrize(
     ("text", "query", "excerpt"),
     [
@@ -179,10 +196,24 @@ def test_a_query_that_is_too_long_is_an_error_page(anonymous):
         ("A loom.", "title", "A loom."),
         (f"{'x ' * 100}the loom", "loom", f"… {'x ' * 27}the <mark>loom</mark>"),
         (f"the loom {'y ' * 200}", "loom", f"the <mark>loom</mark> {'y ' * 95}…"),
-        ("x" * 500 + " loom", "loom", "… <mark>loom</mark>"),
+        ("x" * 500 + " loom", "loom", f"… {'x' * 59} <mark>loom</mark>"),
         ("布" * 200 + "機" + "布" * 9, "機", f"… {'布' * 60}<mark>機</mark>{'布' * 9}"),
-        ("<b>a</b> & loom", "loom", "a &amp; <mark>loom</mark>"),
+        ("<b>a</b> & loom", "loom", "&lt;b&gt;a&lt;/b&gt; &amp; <mark>loom</mark>"),
+        ("<!-- a loom -->", "loom", "&lt;!-- a <mark>loom</mark> --&gt;"),
         ("東京タワー", "京", "東<mark>京</mark>タワー"),
+        ("報 " + "布" * 300 + "機", "機", f"… {'布' * 60}<mark>機</mark>"),
+        ("京都" + "布" * 300 + "東京", "東京", f"… {'布' * 60}<mark>東</mark><mark>京</mark>"),
+        (
+            "loom " * 99 + "a loom",
+            '"a loom"',
+            "… " + MARKED * 11 + f"<mark>a</mark> {MARKED}".strip(),
+        ),
+        (
+            f"[a](https://b.example/loom){' c' * 200}",
+            "loom",
+            f"[a](https://b.example/<mark>loom</mark>){' c' * 86} …",
+        ),
+        ("हिन्दी" * 99 + " loom", "loom", f"… {'हिन्दी' * 10} <mark>loom</mark>"),
     ],
 )
 def test_an_excerpt_shows_the_first_word_found(text, query, excerpt):

@@ -6,7 +6,7 @@ from itertools import product
 import comrak
 import pytest
 
-from posting.markdown import excerpt
+from posting.markdown import _plain_beginning
 from posting.pages import markdown
 from posting.web.urls import url_template
 from tests.helpers.moderation import open_reports, report
@@ -27,9 +27,9 @@ def broken(request, monkeypatch):
         monkeypatch.setattr(markdown, "_allowed", fail)
     else:
         monkeypatch.setattr(comrak, "render_markdown", fail)
-    excerpt.cache_clear()
+    _plain_beginning.cache_clear()
     yield
-    excerpt.cache_clear()
+    _plain_beginning.cache_clear()
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from posting.web.static_files import FOLDER
 WORDS = (FOLDER / "words.js").read_text()
 # These have no sentence: the script sends no such request, or shows the errors beside the fields.
 OF_PROGRAMS = set(
-    "bad_request cursor_expired expectation_failed forbidden http_version_not_supported "
-    "insufficient_scope invalid_input invalid_token method_not_allowed misdirected_request "
+    "already_current bad_request cursor_expired expectation_failed forbidden "
+    "http_version_not_supported insufficient_scope invalid_input invalid_token "
+    "method_not_allowed misdirected_request no_such_lock no_such_pin no_such_suspension "
     "no_such_thumbnail not_found not_implemented other_host precondition_failed "
     "range_not_satisfiable request_header_fields_too_large search_busy token_not_allowed "
-    "unsupported_media_type uri_too_long".split()
+    "unsupported_media_type unsupported_precondition uri_too_long".split()
 )
 OF_PROGRAMS_IN_INPUT = set(
     "more no_such_notification not_a_choice null out_of_range repeated unknown wrong_type".split()

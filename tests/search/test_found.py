@@ -28,6 +28,22 @@ def test_texts_are_found_by_their_words(alice, anonymous, kind):
 
 
 @pytest.mark.parametrize(
+    ("text", "queries"),
+    [
+        ("In Łódź and København", ["lodz", "ŁÓDŹ", "kobenhavn", "koben*", "kobenhavn łódź"]),
+        ("Đà Nẵng, mon cœur", ["da nang", '"da nang"', "đà nẵng", "coeur"]),
+        ("компʼютер", ["комп'ютер", "комп’ютер", "комп*"]),
+        ("LEGO™ 10½ №5 ㍿", ["lego", "lego™", "10", "10½", "no5", "株式会社"]),
+        ("کتاب مـرحبا ۱۴۰۵", ["كتاب", "مرحبا", "1405", "١٤٠٥"]),
+    ],
+)
+def test_letters_that_look_alike_find_each_other(alice, anonymous, kind, text, queries):
+    kind.create(alice, text)
+    for query in queries:
+        assert kind.find(anonymous, query) == [text], query
+
+
+@pytest.mark.parametrize(
     ("q", "code"),
     [
         ("", "too_short"),

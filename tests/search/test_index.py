@@ -4,7 +4,6 @@ import random
 import string
 from datetime import UTC, datetime, timedelta
 
-import flask_migrate
 import pytest
 import sqlalchemy as sa
 from alembic.migration import MigrationContext
@@ -249,15 +248,17 @@ def test_an_edit_splits_the_words_again_if_another_was_faster(alice, kind, monke
     assert kind.count_stale() == 0
 
 
-def test_rows_of_before_the_index_are_found_after_the_upgrade(app, alice, kind):
-    kind.create(alice, "On engines")
-    with app.app_context(), transaction() as connection:
+def test_words_by_other_rules_are_replaced_when_the_index_is_rebuilt(
+    flask, app, alice, kind, monkeypatch
+):
+    kind.create(alice, "In Łódź")
+    with monkeypatch.context() as former, app.app_context(), transaction() as connection:
+        former.setattr("posting.search.words.FOLDED", {})
         kind.index.clear(connection)
-    assert kind.count_stale() == 1
-    with app.app_context():
-        flask_migrate.upgrade()
-    assert kind.count_stale() == 0
-    assert kind.find(alice, "engines") == ["On engines"]
+        assert sum(kind.index.build(connection)) == 1
+    assert kind.find(alice, "lodz") == []
+    assert flask("search", "rebuild")[0] == 0
+    assert kind.find(alice, "lodz") == ["In Łódź"]
 
 
 @pytest.mark.skipif(not POSTGRES, reason="Postgres only")
@@ -345,9 +346,10 @@ def test_rows_of_all_years_are_found_in_their_order(anonymous, kind, of_all_year
 def test_a_deleted_comment_takes_its_entry_along(app, kind, table):
     """SQLite has a trigger for that, which makes the rowids of entries from the comments."""
     with app.app_context(), transaction() as connection:
-        assert not kind.index.is_empty(connection)
+        assert kind.index.count_stale(connection) == 0
+        assert connection.exec_driver_sql("SELECT count(*) FROM comment_search").scalar() > 0
         connection.exec_driver_sql(f"DELETE FROM {table}")
-        assert kind.index.is_empty(connection)
+        assert connection.exec_driver_sql("SELECT count(*) FROM comment_search").scalar() == 0
 
 
 def test_a_phrase_ends_before_the_fourth_occurrence_of_a_word(alice, anonymous):
@@ -370,6 +372,35 @@ def test_a_phrase_ends_before_the_fourth_occurrence_of_a_word(alice, anonymous):
         assert [post["title"] for post in found] == expected, query
 
 
+def test_each_word_of_a_monotonous_text_is_indexed_a_number_of_times(alice, anonymous, kind):
+    """A phrase is found in the beginning, and not across words that were left out."""
+    text = "first loom " + "a b " * 1200 + "last loom, a c b"
+    kind.create(alice, text)
+    for query in ("a b c first last loom", '"loom a"', '"b a b a"', '"last loom"'):
+        assert kind.find(anonymous, query) == [text], query
+    for query in ('"loom b"', '"c last"', '"loom c"', "_"):
+        assert kind.find(anonymous, query) == [], query
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("loom " * 1000, 1000),
+        ("loom " * 1001, 1000),
+        ("x y z v w s t u q r " * 4_000, 40_000),
+        ("a b " * 25_000, 10_000),
+        ("a " * 50_000, 5_000),
+        ("字" * 100_000, 10_000),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_word_that_is_not_a_tenth_of_a_text_is_always_indexed(text, kept):
+    words = split_words(text)
+    limited = index.limit_occurrences(words)
+    assert len(limited) == len(words)
+    assert len(words) - limited.count(index.NO_WORD) == kept
+
+
 @pytest.mark.skipif(bool(POSTGRES), reason="counts the steps of SQLite")
 def test_a_word_that_is_repeated_does_not_make_a_search_slow(app, anonymous):
     start = now()
@@ -385,7 +416,7 @@ def test_a_word_that_is_repeated_does_not_make_a_search_slow(app, anonymous):
     steps = []
 
     def count_steps(connection, *_):
-        connection.set_progress_handler(lambda: steps.append(1), 100)
+        connection.set_progress_handler(lambda: steps.append(1), 10)
 
     def steps_of(query):
         steps.clear()

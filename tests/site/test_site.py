@@ -121,7 +121,9 @@ def test_a_user_may_have_as_many_things_as_it_says(site, alice):
 
 
 def test_rate_limits_are_those_of_the_headers(make_app, alice, app):
-    other = make_app(RATE_LIMITS="on", LIMIT_POSTS="7/minute", LIMIT_SIGNIN="off")
+    other = make_app(
+        RATE_LIMITS="on", LIMIT_POSTS="7/minute", LIMIT_SIGNIN="off", LIMIT_PASSWORDS="9/hour"
+    )
     client = alice.copy(other)
     limits = {limit["name"]: limit for limit in client.get("/site").json["rate_limits"]}
     declared = {
@@ -129,7 +131,9 @@ def test_rate_limits_are_those_of_the_headers(make_app, alice, app):
         for view in app.view_functions.values()
         if isinstance(view, Endpoint) and view.limit
     }
-    assert limits.keys() == declared - {"signin", "signin-address"}
+    assert limits.keys() - declared == {"passwords", "passwords-address", "mentions"}
+    assert declared - limits.keys() == {"signin", "signin-address"}
+    assert limits["passwords-address"]["requests"] == 45
     assert limits["posts"] == {"name": "posts", "requests": 7, "seconds": 60}
     assert limits["previews"]["requests"] == 28
     created = client.post("/posts", json={"title": "x", "content": "y"})

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import test from "node:test";
 
-import { newKey, nextOf, request, result, versionOf } from "../../posting/static/api.js";
+import { newKey, nextOf, request, result, tagOf, versionOf } from "../../posting/static/api.js";
 import { Problem } from "../../posting/static/problem.js";
 
 /** Return the problem that a function throws. */
@@ -21,6 +23,8 @@ test("a response has its data and its ETag", () => {
   const { data, etag } = result(201, '{"id": "x"}', '"3"');
   assert.deepEqual(data, { id: "x" });
   assert.equal(versionOf(etag), "3");
+  assert.equal(tagOf(etag), "3");
+  assert.equal(tagOf('W/"5f2c9d7a41e0b388"'), "5f2c9d7a41e0b388");
 });
 
 test("an empty response has no data", () => {
@@ -74,4 +78,29 @@ test("keys differ", () => {
   const keys = new Set(Array.from({ length: 100 }, newKey));
   assert.equal(keys.size, 100);
   for (const key of keys) assert.match(key, /^[0-9a-f]{32}$/);
+});
+
+/** Return the number of requests that a server gets which is busy for the first of them. */
+async function countRequests(busyFor, code) {
+  let count = 0;
+  const server = createServer((_, response) => {
+    count++;
+    const status = count <= busyFor ? 503 : 200;
+    response.writeHead(status, { "Retry-After": "0.01", Connection: "close" });
+    response.end(JSON.stringify({ code, detail: "x" }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${server.address().port}/`;
+  const problem = await request("POST", url, { body: {} }).then(
+    () => null,
+    (problem) => problem.status,
+  );
+  server.close();
+  return [count, problem];
+}
+
+test("a request is repeated while too many others hash passwords", async () => {
+  assert.deepEqual(await countRequests(2, "busy"), [3, null]);
+  assert.deepEqual(await countRequests(9, "busy"), [5, 503]);
+  assert.deepEqual(await countRequests(2, "database_busy"), [1, 503]);
 });

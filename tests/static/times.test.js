@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { dateOf, inUnits } from "../../posting/static/times.js";
+import { dateOf, inUnits, secondsTo } from "../../posting/static/times.js";
 
 const MINUTE = 60;
 const DAY = 86_400;
@@ -22,6 +22,12 @@ for (const [seconds, expected] of [
     assert.deepEqual(inUnits(seconds), expected);
   });
 }
+
+test("what has happened is not in the future for a slow clock", () => {
+  assert.equal(secondsTo(540_000, 0, false), 0);
+  assert.equal(secondsTo(0, 540_000, false), -540);
+  assert.equal(secondsTo(540_000, 0, true), 540);
+});
 
 test("a date has its day, and no time", () => {
   const date = dateOf("2026-06-15T12:00:00.000Z");

@@ -99,11 +99,17 @@ def test_a_token_does_not_admit_other_origins_where_it_is_ignored(alice, path):
     assert alice.get("/users/me").status_code == 200
 
 
-def test_writes_without_a_token_are_refused_and_not_readable(alice):
+def test_a_write_without_a_token_is_refused_by_an_error_that_its_page_can_read(alice):
     for headers in (FROM_EVIL, FROM_EVIL | {"Authorization": "Basic YTpi"}):
         response = alice.post("/posts", headers=headers)
-        assert_problem(response, 403)
-        assert allowed(response) == {}
+        assert assert_problem(response, 403)["code"] == "cross_origin"
+        assert allowed(response) == ANY  # but not with cookies
+
+
+def test_other_responses_to_writes_without_a_token_are_not_readable(alice):
+    own = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+    response = alice.post("/posts", json={"title": "x", "content": "y"}, headers=own)
+    assert (response.status_code, allowed(response)) == (201, {})
 
 
 def test_no_cookie_is_read_across_origins(client):

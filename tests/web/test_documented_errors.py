@@ -4,23 +4,25 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from io import BytesIO
-from threading import BoundedSemaphore
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
 import pytest
 import sqlalchemy as sa
+from pysqlite3 import dbapi2 as sqlite
 
+from posting.accounts import passwords
 from posting.accounts.models import TOKENS_PER_USER, User
 from posting.db.base import db
+from posting.db.errors import FILE_MOVED
 from posting.db.types import now
 from posting.images import codec as imaging
 from posting.invitations.models import OPEN_PER_USER
 from posting.moderation.store import AlreadyReported
-from posting.search import results as search
+from posting.search import turns
 from posting.web.idempotency import Once, StillUnderWay
-from tests.conftest import invite
+from tests.conftest import PASSWORD, invite
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_headers, assert_problem, resolved
 from tests.web.test_access import BODIES, NAMES, template
@@ -122,8 +124,10 @@ def test_each_404_is_as_documented(documented, moderator, id_of):
     for case in cases:
         lists = {"GET /posts", "GET /comments"}
         query = f"?author={'a' * 21}" if case.operation in lists else ""
-        body = body_of(case.operation)
-        case.assert_matches(send(moderator, case.operation + query, "a" * 21, token, **body))
+        id, body = "a" * 21, body_of(case.operation)
+        if case.code in {"no_such_suspension", "no_such_lock", "no_such_pin"}:
+            id = id_of("user" if "/users/" in case.operation else "post")
+        case.assert_matches(send(moderator, case.operation + query, id, token, **body))
 
 
 @pytest.fixture
@@ -211,11 +215,29 @@ def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, m
             case.assert_matches(send(alice, case.operation, id, **body))
 
 
-def test_each_412_is_as_documented(documented, object_id, alice):
-    headers = {"If-Match": '"99"'}
+@pytest.mark.usefixtures("cached_codec")
+def test_each_412_is_as_documented(documented, object_id, sign_in):
+    alice, bob = sign_in("alice", role="moderator"), sign_in("bob")
+    post = alice.create_post("On looms")
+    for path in (f"/posts/{post['id']}/lock", f"/posts/{post['id']}/pin"):
+        alice.put(path)
+    alice.put(f"/users/{bob.user['id']}/suspension", json={"reason": "Why?"})
     for case in documented(412):
         body, id = body_of(case.operation), object_id(case.operation)
+        if case.operation.startswith("DELETE /moderation/") or "/suspension" in case.operation:
+            id = bob.user["id"]
+        if case.operation.endswith(("/lock", "/pin")):
+            id = post["id"]
+        is_by_none_match = case.code == "already_current"
+        headers = {"If-None-Match": "*"} if is_by_none_match else {"If-Match": '"99"'}
         case.assert_matches(send(alice, case.operation, id, headers=headers, **body))
+
+
+@pytest.mark.usefixtures("carol")
+def test_each_428_is_as_documented(documented, moderator):
+    carol = moderator.get("/users?username=carol").json[0]
+    for case in documented(428):
+        case.assert_matches(send(moderator, case.operation, carol["id"], **body_of(case.operation)))
 
 
 def test_each_422_is_as_documented(documented, moderator, id_of):
@@ -270,7 +292,7 @@ def test_each_429_is_as_documented(documented, make_app, sign_in):
     comment = alice.add_comment(post, "A comment")
     client = alice.copy(make_app(RATE_LIMITS="on", **limits))
     cases = documented(429, client)
-    assert len(operations(cases)) == 16
+    assert len(operations(cases)) == 19
     # These come last, because their failures count for the address too.
     guesses = {"POST /signin": "username", "POST /password-resets": "code"}
     for case in sorted(cases, key=lambda case: case.operation in guesses):
@@ -318,12 +340,19 @@ def test_an_error_that_counts_announces_the_limit(counted, documented, object_id
     assert_headers(response, case.headers, case.document)
 
 
+def file_moved():
+    error = sqlite.OperationalError("posting.db was deleted or replaced")
+    error.sqlite_errorname = FILE_MOVED
+    return error
+
+
 @pytest.mark.parametrize(
     ("code", "error"),
     [
         ("internal_server_error", RuntimeError("something internal")),
         ("database_busy", sa.exc.OperationalError("SELECT 1", {}, Exception("it is locked"))),
         ("query_timeout", sa.exc.OperationalError("SELECT 1", {}, psycopg.errors.QueryCanceled())),
+        ("database_moved", sa.exc.OperationalError("SELECT 1", {}, file_moved())),
         ("storage_full", sa.exc.OperationalError("SELECT 1", {}, psycopg.errors.DiskFull())),
     ],
 )
@@ -345,14 +374,22 @@ def test_other_503_are_as_documented(documented, alice, post, monkeypatch):
     def fail(*_, **_options):
         raise imaging.BusyError
 
+    def refuse_place(_member):
+        raise imaging.OwnImageError
+
     monkeypatch.setattr(imaging, "reencode", fail)
     monkeypatch.setattr("posting.web.system.is_current", lambda: False)
-    monkeypatch.setattr(search, "_searches", BoundedSemaphore(0))
-    cases = [
-        case for case in documented(503) if case.code not in {"database_busy", "query_timeout"}
-    ]
-    assert len(cases) == 4
+    monkeypatch.setattr(turns, "PLACES", 0)
+    monkeypatch.setattr(passwords, "count_places", lambda: 0)
+    of_the_database = {"database_busy", "database_moved", "query_timeout"}
+    cases = [case for case in documented(503) if case.code not in of_the_database]
+    assert len(cases) == 11
     for case in cases:
         query = "?q=engines" if case.code == "search_busy" else ""
-        body = body_of(case.operation)
-        case.assert_matches(send(alice, case.operation + query, post["id"], **body))
+        new = {"password": "a new one", "current_password": PASSWORD}
+        body = body_of(case.operation, **(new if case.operation.startswith("PATCH") else {}))
+        id = alice.user["id"] if "/users/" in case.operation else post["id"]
+        with monkeypatch.context() as patch:
+            if case.code == "own_image_in_progress":
+                patch.setattr(imaging, "place_of", refuse_place)
+            case.assert_matches(send(alice, case.operation + query, id, **body))

@@ -56,7 +56,7 @@ def test_an_unknown_declaration_is_refused(blueprint):
         blueprint.get("/extra", access=PUBLIC, limits=())(lambda: None)
 
 
-@pytest.mark.parametrize("name", ["body", "form", "query", "if_match", "id", "once", "hits"])
+@pytest.mark.parametrize("name", ["body", "form", "query", "condition", "id", "once", "hits"])
 def test_an_undeclared_parameter_is_refused(blueprint, name):
     view = eval(f"lambda {name}: None")
     with pytest.raises(TypeError, match=f"takes .*{name}.* but declares"):
@@ -64,10 +64,16 @@ def test_an_undeclared_parameter_is_refused(blueprint, name):
 
 
 @pytest.mark.parametrize(
-    "declared", [{"body": Schema()}, {"form": Schema()}, {"query": Schema()}, {"if_match": True}]
+    ("declared", "parameter"),
+    [
+        ({"body": Schema()}, "body"),
+        ({"form": Schema()}, "form"),
+        ({"query": Schema()}, "query"),
+        ({"conditional": True}, "condition"),
+    ],
 )
-def test_a_declaration_without_its_parameter_is_refused(blueprint, declared):
-    with pytest.raises(TypeError, match=f"but declares .*{next(iter(declared))}"):
+def test_a_declaration_without_its_parameter_is_refused(blueprint, declared, parameter):
+    with pytest.raises(TypeError, match=f"but declares .*{parameter}"):
         blueprint.post("/extra", access=PUBLIC, **declared)(lambda: None)
 
 

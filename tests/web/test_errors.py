@@ -69,6 +69,7 @@ def test_a_server_error_reveals_nothing_internal(failing_client, caplog):
 # The status, the code and Retry-After.
 BUSY = 503, "database_busy", "1"
 TIMEOUT = 503, "query_timeout", "10"
+MOVED = 503, "database_moved", "60"
 FULL = 507, "storage_full", None
 INTERNAL = 500, "internal_server_error", None
 
@@ -102,6 +103,8 @@ def of_postgres(name):
         (of_postgres("ReadOnlySqlTransaction"), BUSY),
         (of_sqlite("SQLITE_INTERRUPT", "interrupted"), TIMEOUT),
         (of_postgres("QueryCanceled"), TIMEOUT),
+        (of_sqlite("SQLITE_READONLY_DBMOVED"), MOVED),
+        (of_sqlite("SQLITE_READONLY"), BUSY),
         (of_sqlite("SQLITE_FULL", "database or disk is full"), FULL),
         (of_sqlite("SQLITE_IOERR_SHMSIZE"), FULL),
         (of_sqlite("SQLITE_IOERR", "disk I/O error", statement="UPDATE posts"), FULL),
@@ -298,7 +301,6 @@ class TestHosts:
             ("[::1]:8000", 200),
             ("EXAMPLE.org", 200),
             ("LocalHost:8000", 200),
-            ("[::2]", 400),
             ("[::1", 400),
             ("example.org:", 400),
             ("evil.example", 400),
@@ -314,6 +316,14 @@ class TestHosts:
             assert_problem(response, 400)
             assert_problem(client.get("/nothing", headers={"Host": host}), 400)
             assert_problem(client.post("/signin", json={}, headers={"Host": host}), 400)
+
+    @pytest.mark.parametrize("host", ["10.0.0.2", "10.0.0.2:8000", "[2001:db8::2]:8000", "[::2]"])
+    def test_only_the_health_of_the_service_is_told_by_address(self, make_app, host):
+        client = make_app(PUBLIC_URL="https://example.org").test_client()
+        for path, status in {"/healthz": 200, "/readyz": 200, "/metrics": 400, "/": 400}.items():
+            response = client.get(path, headers={"Host": host})
+            assert response.status_code == status, path
+        assert_problem(client.post("/signin", json={}, headers={"Host": host}), 400)
 
     @pytest.mark.parametrize("public_url", ["", "https://example.org"])
     def test_what_is_no_host_gets_400(self, app, post, monkeypatch, public_url):

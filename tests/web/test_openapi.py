@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -274,8 +275,11 @@ def test_responses_may_have_further_values(document):
 
 
 def test_all_formats_are_registered(document):
-    """The registry is https://spec.openapis.org/registry/format/."""
-    formats = {"binary", "date-time", "password", "uri", "uri-reference"}
+    """The registry is https://spec.openapis.org/registry/format/.
+
+    With its format `password`, a client of datamodel-code-generator sends asterisks.
+    """
+    formats = {"binary", "date-time", "uri", "uri-reference"}
     assert set(strings(document, "format")) == formats
 
 
@@ -293,6 +297,12 @@ CHARACTERS = {
     *map(chr, [*range(0x1, 0x100), *range(0x17F0, 0x1820), *range(0x1FF0, 0x2080), 0xFEFE, 0xFEFF]),
     *"ẞ日🚂\u0301\u2800\u3164\ufffd\uffff\U000e0061",
 }
+# Patterns cannot say which characters are not assigned, which of those beyond U+FFFF are invisible,
+# and whether a change of direction is closed. So they accept some texts that validators refuse.
+BEYOND_PATTERNS = {
+    *"\u202a\u202b\u202d\u202e\u2066\u2067\u2068\U000e0061",
+    *(character for character in CHARACTERS if unicodedata.category(character) == "Cn"),
+}
 ECMA_SPACE = r"\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 
@@ -309,7 +319,11 @@ def test_patterns_match_what_validators_accept(schema, name, space, document):
         for form in ("{}", "{} ", "a{}", "{}a", "\ufeff{}"):
             text = form.format(character)
             refused = bool(validator.validate({name: text}))
-            assert refused == (not re.search(pattern, text)), ascii(text)
+            matches = bool(re.search(pattern, text))
+            if character in BEYOND_PATTERNS:
+                assert matches or refused, ascii(text)
+            else:
+                assert matches != refused, ascii(text)
 
 
 def test_the_server_url_has_the_prefix_of_the_app(anonymous):
@@ -372,7 +386,27 @@ def test_every_parameter_has_a_description(document):
         assert resolved(document, parameter)["description"].endswith("."), parameter["name"]
 
 
-def test_edits_accept_merge_patches(document):
-    for path in ("/posts/{id}", "/comments/{id}", "/images/{id}", "/users/{id}"):
-        content = document["paths"][path]["patch"]["requestBody"]["content"]
-        assert set(content) == {"application/json", "application/merge-patch+json"}
+def test_operations_with_traps_say_so(document):
+    for _, path, operation in operations(document):
+        description = operation.get("description", "")
+        names = {parameter["name"] for parameter in operation.get("parameters", [])}
+        for name in ("If-Match", "Idempotency-Key"):
+            assert (name in names) == (f"`{name}`" in description), path
+        if "cursor" in names and "Link" in str(operation["responses"]["200"]["headers"]):
+            assert "`Link`" in description, path
+        if "multipart/form-data" in str(operation.get("requestBody")):
+            assert "no null" in description
+
+
+def test_urls_and_headers_that_are_too_long_are_documented(document):
+    for _, path, operation in operations(document):
+        assert {"414", "431"} <= operation["responses"].keys(), path
+
+
+def test_each_body_has_one_media_type(document):
+    """With two, openapi-python-client generates functions that fail."""
+    bodies = [each["requestBody"] for _, _, each in operations(document) if "requestBody" in each]
+    assert len(bodies) > 20
+    for body in bodies:
+        [media_type] = body["content"]
+        assert media_type in {"application/json", "multipart/form-data"}

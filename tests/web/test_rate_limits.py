@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 from io import BytesIO
+from threading import BoundedSemaphore
+from unittest.mock import patch
 
 import pytest
 import sqlalchemy as sa
@@ -27,7 +29,7 @@ def limited(make_app):
     """Return a function that creates an app with the given limits and no others."""
 
     def limited(**limits):
-        names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES")
+        names = ("SIGNIN", "PASSWORDS", "SIGNUP", "POSTS", "COMMENTS", "IMAGES")
         settings = {f"LIMIT_{name}": limits.get(name.lower(), "") for name in names}
         return make_app(RATE_LIMITS="on", **settings)
 
@@ -152,13 +154,78 @@ class TestContent:
         assert_problem(client.post(path, json={}), 422)
         assert_problem(client.post(unknown, json=comment), 429)
 
-    def test_reads_edits_and_deletions_are_not_limited(self, limited, alice):
-        client = alice.copy(limited(posts="1/hour"))
+    def test_reads_and_deletions_are_not_limited(self, limited, alice):
+        client = alice.copy(limited(posts="1/hour", comments="1/hour"))
         path = create_post(client).headers["Location"]
+        assert client.patch(path, json={"title": "b"}).status_code == 200
+        assert_problem(client.patch(path, json={"title": "c"}), 429)
         for _ in range(3):
             assert client.get(path).status_code == 200
-            assert client.patch(path, json={"title": "b"}).status_code == 200
         assert client.delete(path).status_code == 204
+
+    def test_edits_of_all_kinds_have_one_limit(self, limited, alice, bob, post):
+        comment, image = alice.add_comment(post, "a"), alice.add_image(post)
+        app = limited(comments="4/hour")
+        client = alice.copy(app)
+        edits = {
+            f"/posts/{post['id']}": {"title": "b"},
+            f"/comments/{comment['id']}": {"content": "b"},
+            f"/images/{image['id']}": {"alt": "b"},
+            "/users/me": {"bio": "b"},
+        }
+        for left, (path, body) in enumerate(edits.items()):
+            response = client.patch(path, json=body)
+            assert (response.status_code, remaining(response, "edits")) == (200, 3 - left)
+        for path, body in edits.items():
+            assert "4 an hour" in assert_problem(client.patch(path, json=body), 429)["detail"]
+        by_id = f"/users/{client.get('/users/me').json['id']}"
+        assert_problem(client.patch(by_id, json={"bio": "c"}), 429)
+        path = f"/posts/{post['id']}/comments"
+        assert client.post(path, json={"content": "a"}).status_code == 201
+        assert bob.copy(app).patch("/users/me", json={"bio": "b"}).status_code == 200
+
+    def test_an_edit_that_fails_is_not_counted(self, limited, alice, bob, post):
+        app = limited(comments="1/hour")
+        path, edit = f"/posts/{post['id']}", {"title": "b"}
+        for _ in range(2):
+            assert_problem(bob.copy(app).patch(path, json=edit), 403)
+            stale = {"If-Match": '"7"'}
+            assert_problem(alice.copy(app).patch(path, json=edit, headers=stale), 412)
+        assert alice.copy(app).patch(path, json=edit).status_code == 200
+
+    @pytest.fixture
+    def locked(self, alice, moderator):
+        """A post on which only moderators may comment."""
+        locked = alice.create_post("Locked")
+        moderator.put(f"/posts/{locked['id']}/lock")
+        return locked
+
+    @pytest.mark.parametrize("kind", ["post", "comment"])
+    def test_a_text_is_prepared_only_if_it_may_be_written(self, limited, alice, bob, locked, kind):
+        """Words and mentions of a long text take 0.2 seconds."""
+        post = alice.create_post("On engines")
+        comment = alice.add_comment(post, "a")
+        app = limited(posts="1/hour", comments="1/hour")
+        alice, bob = (client.copy(app) for client in (alice, bob))
+        new, path = "/posts", f"/posts/{post['id']}"
+        if kind == "comment":
+            new, path = f"{path}/comments", f"/comments/{comment['id']}"
+        body = {"content": "b"} | ({"title": "b"} if kind == "post" else {})
+        prepare_text = f"posting.{kind}s.views.prepare_text"
+        with patch(prepare_text, None):
+            assert_problem(bob.patch(path, json=body), 403)
+            assert_problem(bob.patch(path[:-1], json=body), 422)
+            stale = {"If-Match": '"7"'}
+            assert_problem(alice.patch(path, json=body, headers=stale), 412)
+            if kind == "comment":
+                other = f"/posts/{'a' * 21}/comments", f"/posts/{locked['id']}/comments"
+                assert [bob.post(path, json=body).status_code for path in other] == [404, 403]
+                assert_problem(bob.post(new, json=body | {"parent_id": "a" * 21}), 422)
+        assert alice.post(new, json=body).status_code == 201
+        assert alice.patch(path, json=body).status_code == 200
+        with patch(prepare_text, None):
+            assert_problem(alice.post(new, json=body), 429)
+            assert_problem(alice.patch(path, json=body), 429)
 
     def test_limits_are_off_in_tests_and_if_set_to_off(self, make_app, limited, alice):
         for app in (make_app(LIMIT_POSTS="1/hour"), limited(posts="off")):
@@ -227,7 +294,7 @@ class TestSignIn:
             sign_in(client, WRONG)
         assert sign_in(client, address=ELSEWHERE).status_code == 200
 
-    def test_a_successful_sign_in_is_not_counted(self, limited):
+    def test_a_successful_sign_in_does_not_count_as_a_failure(self, limited):
         client = limited(signin="2/hour").test_client()
         for _ in range(12):
             assert sign_in(client).status_code == 200
@@ -276,10 +343,11 @@ class TestSignIn:
     def test_a_hit_is_refunded_only_to_its_own_window(self, app, limited, monkeypatch):
         """Another window may have begun while the password was hashed."""
         client = limited(signin="1/hour").test_client()
+        monkeypatch.setattr(passwords, "_cores", BoundedSemaphore(2))
         check_password_hash = passwords.check_password_hash
 
         def fail_in_next_window(*arguments):
-            monkeypatch.undo()
+            monkeypatch.setattr(passwords, "check_password_hash", check_password_hash)
             age_windows(app, hours=1)
             assert_problem(sign_in(client, WRONG), 401)
             return check_password_hash(*arguments)
@@ -301,6 +369,77 @@ class TestSignIn:
             '"signin-address";q=10;w=3600, "signin";q=2;w=3600'
         )
         assert (remaining(response, "signin"), remaining(response, "signin-address")) == (1, 9)
+
+
+class TestRightPasswords:
+    """They have a limit of their own, because they cost as much to check as wrong ones."""
+
+    def test_those_of_an_account_are_limited_wherever_they_are_sent(self, limited, alice, bob):
+        app = limited(passwords="3/hour")
+        client, visitor = alice.copy(app), app.test_client()
+        codes = client.post("/recovery-codes", json={"current_password": PASSWORD})
+        assert codes.status_code == 201
+        assert sign_in(visitor, address=ELSEWHERE).status_code == 200
+        change = {"password": PASSWORD, "current_password": PASSWORD}
+        assert client.patch("/users/me", json=change).status_code == 200
+        for response in (
+            sign_in(visitor),
+            client.patch("/users/me", json=change),
+            client.post("/recovery-codes", json={"current_password": PASSWORD}),
+        ):
+            assert "3 an hour" in assert_problem(response, 429)["detail"]
+        assert client.patch("/users/me", json={"bio": "x"}).status_code == 200
+        assert sign_in(visitor, name="bob").status_code == 200
+
+    def test_a_right_recovery_code_counts(self, limited, alice):
+        client = limited(passwords="2/hour").test_client()
+        body = {"current_password": PASSWORD}
+        codes = alice.copy(client.application).post("/recovery-codes", json=body).json["codes"]
+        body = {"username": "alice", "password": "another walk by the sea"}
+        for code, status in zip(codes, (200, 429), strict=False):
+            response = client.post("/password-resets", json=body | {"recovery_code": code})
+            assert response.status_code == status
+
+    def test_those_of_an_address_are_limited(self, limited, sign_in_as):
+        """The limit is five times the limit of an account."""
+        client = limited(passwords="1/hour").test_client()
+        for number in range(5):
+            assert sign_in_as(client, number, HERE).status_code == 200
+        assert_problem(sign_in_as(client, 5, HERE), 429)
+        assert sign_in_as(client, 6, ELSEWHERE).status_code == 200
+
+    @pytest.fixture
+    def sign_in_as(self, sign_in):
+        for number in range(7):
+            sign_in(f"user-{number}")
+
+        def sign_in_as(client, number, address):
+            body = {"username": f"user-{number}", "password": PASSWORD}
+            return client.post("/signin", json=body, environ_base={"REMOTE_ADDR": address})
+
+        return sign_in_as
+
+    @pytest.mark.usefixtures("alice")
+    def test_wrong_passwords_do_not_lock_the_owner_out(self, limited):
+        client = limited(passwords="2/hour", signin="1000/hour").test_client()
+        for number in range(20):
+            assert_problem(sign_in(client, WRONG, address=f"203.0.113.{number}"), 401)
+        assert sign_in(client, address=ELSEWHERE).status_code == 200
+
+    @pytest.mark.usefixtures("alice")
+    def test_beyond_the_limit_no_password_is_hashed(self, limited, monkeypatch):
+        client = limited(passwords="1/hour").test_client()
+        assert sign_in(client).status_code == 200
+        monkeypatch.setattr(passwords, "check_password_hash", None)
+        monkeypatch.setattr(passwords, "turn_to_hash", None)
+        assert_problem(sign_in(client), 429)
+
+    @pytest.mark.usefixtures("alice")
+    def test_headers_show_all_limits(self, limited):
+        response = sign_in(limited(passwords="2/hour", signin="3/hour").test_client())
+        names = ("signin-address", "signin", "passwords-address", "passwords")
+        assert [remaining(response, name) for name in names] == [15, 3, 9, 1]
+        assert len(response.headers.getlist("RateLimit")) == 1
 
 
 def test_hits_that_are_not_committed_are_not_announced(limited, monkeypatch):

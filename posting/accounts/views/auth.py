@@ -12,10 +12,14 @@ from posting.accounts.events import AccountApplied
 from posting.accounts.models import ACTIVE, PENDING
 from posting.accounts.passwords import (
     ADDRESS_LIMIT,
+    PasswordsBusy,
+    accept_guess,
     current_hash,
+    guess,
     hash_password,
     lock_verified_account,
     store_password_hash,
+    turn_to_hash,
     verify_password,
 )
 from posting.accounts.queries import NoSuchSession, find_account
@@ -26,13 +30,15 @@ from posting.db.types import now, to_rfc3339
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
+from posting.web.etags import Condition
 from posting.web.limits import Counts, Hits, Limit
+from posting.web.middleware.proxy import client_ip
 from posting.web.problems import Coded
 from posting.web.rows import pick
 from posting.web.urls import external_url
 
 # Attempts, because hashing is what costs.
-SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", counts=Counts.ATTEMPTS)
+SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", counts=Counts.ATTEMPTS, refunded=(PasswordsBusy,))
 
 auth = Blueprint("auth", __name__, description="Sign-up, sign-in and sessions")
 
@@ -78,11 +84,12 @@ SIGNUP_OPEN = Access(refuse_closed_signup, security=[], errors=[SignUpClosed])
     status=201,
     returns=schemas.NewUser(),
     headers=["Location"],
-    errors=[UsernameTaken],
+    errors=[UsernameTaken, PasswordsBusy],
 )
 def sign_up(body: dict[str, Any]) -> Reply:
     """Create an account, which may have to wait for approval. This does not sign in."""
-    body["password_hash"] = hash_password(body.pop("password"))
+    with turn_to_hash(client_ip()):
+        body["password_hash"] = hash_password(body.pop("password"))
     body["created_at"] = now()
     code, application = body.pop("invitation", None), body.pop("application", None)
     use = invited.take_use(code) if code is not None else None
@@ -110,20 +117,21 @@ def sign_up(body: dict[str, Any]) -> Reply:
     body=schemas.Credentials(),
     returns=schemas.User(),
     headers=["Set-Cookie"],
-    errors=[WrongCredentials, PendingApproval, AccountSuspended],
+    errors=[WrongCredentials, PendingApproval, AccountSuspended, PasswordsBusy],
 )
 def sign_in(body: dict[str, str], hits: Hits) -> Reply:
     """Sign in. Starts a session; a session sent with the request is ended."""
     user = find_account(body["username"])
-    verified = verify_password(user, body["username"], body["password"], hits)
-    if verified is None:
-        audit.log("sign-in-failed", user=user.id if user else None)
-        raise WrongCredentials
-    password_hash = current_hash(verified, body["password"])
+    with guess(user.id if user else body["username"].lower(), hits):
+        verified = verify_password(user, body["password"])
+        if verified is None:
+            audit.log("sign-in-failed", user=user.id if user else None)
+            raise WrongCredentials
+        password_hash = current_hash(verified, body["password"])
     user = lock_verified_account(verified)
     if password_hash != verified.password_hash:
         store_password_hash(user.id, password_hash)
-    hits.refund()
+    accept_guess(user.id, hits)
     if user.state != ACTIVE:
         commit()
         if user.state == PENDING:
@@ -165,14 +173,17 @@ def get_session(id: str) -> Reply:
 @auth.delete(
     "/sessions/<nanoid:id>",
     access=SESSION_REQUIRED,
+    conditional=True,
     status=204,
     headers=["Set-Cookie"],
     errors=[NoSuchSession],
 )
-def delete_session(id: str) -> Reply:
+def delete_session(id: str, condition: Condition) -> Reply:
     """End one of your sessions."""
+    current_id = current_user.session_id
+    condition.require_body(sessions.get_session(current_user.id, id, current_id=current_id))
     if not sessions.end_session(current_user.id, id):
         raise NoSuchSession
     commit()
     audit.log("sign-out")
-    return None, sessions.cookie_header(None) if id == current_user.session_id else {}
+    return None, sessions.cookie_header(None) if id == current_id else {}

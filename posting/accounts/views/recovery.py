@@ -1,6 +1,7 @@
 """A new password without the old one, and the recovery codes of the current user."""
 
 from posting.accounts import schemas, tokens
+from posting.accounts.codes import split_code
 from posting.accounts.current_user import (
     SESSION_REQUIRED,
     current_user,
@@ -12,6 +13,9 @@ from posting.accounts.passwords import (
     ACCOUNT_LIMIT,
     ADDRESS_LIMIT,
     WRONG_PASSWORD,
+    PasswordsBusy,
+    accept_guess,
+    guess,
     hash_password,
     store_password_hash,
     verify_password,
@@ -19,6 +23,7 @@ from posting.accounts.passwords import (
 from posting.accounts.queries import lock_account
 from posting.accounts.recovery import (
     count_recovery_codes,
+    find_account_id,
     replace_recovery_codes,
     use_link,
     use_recovery_code,
@@ -29,6 +34,7 @@ from posting.db.transactions import commit
 from posting.web import audit
 from posting.web.endpoint import PUBLIC, Blueprint, Reply
 from posting.web.errors import InvalidInput
+from posting.web.etags import etag_header
 from posting.web.limits import Hits
 from posting.web.messages import Message
 from posting.web.rows import pick
@@ -48,6 +54,7 @@ recovery = Blueprint("recovery", __name__, description="New passwords for those 
     limit=ADDRESS_LIMIT,
     body=schemas.PasswordReset(),
     returns=schemas.User(),
+    errors=[PasswordsBusy],
 )
 def reset_password(body: dict[str, str], hits: Hits) -> Reply:
     """Set a new password with a link or a recovery code. Ends all sessions and tokens.
@@ -56,19 +63,25 @@ def reset_password(body: dict[str, str], hits: Hits) -> Reply:
     """
     by_link = "code" in body
     if by_link:
-        account = verify_link(body["code"], hits)
+        id: str | None = split_code(body["code"])[0]
         invalid = InvalidInput.at("/code", INVALID_LINK)
     else:
-        account = verify_recovery_code(body["username"], body["recovery_code"], hits)
+        id = find_account_id(body["username"])
         invalid = InvalidInput.at("/recovery_code", INVALID_CODE)
-    if account is None:
-        audit.log("password-reset-failed")
-        raise invalid
-    hits.refund()
-    commit()
-    if is_own_name(body["password"], account.username):
-        raise InvalidInput.at("/password", schemas.SAME_AS_USERNAME)
-    password_hash = hash_password(body["password"])
+    with guess(body["username"].lower() if id is None else id, hits):
+        account = (
+            verify_link(body["code"])
+            if by_link
+            else verify_recovery_code(id, body["recovery_code"])
+        )
+        if account is None:
+            audit.log("password-reset-failed")
+            raise invalid
+        accept_guess(account.id, hits)
+        commit()
+        if is_own_name(body["password"], account.username):
+            raise InvalidInput.at("/password", schemas.SAME_AS_USERNAME)
+        password_hash = hash_password(body["password"])
     lock_account(account.id)
     is_used = (
         use_link(account.id, body["code"])
@@ -98,17 +111,21 @@ def get_recovery_codes() -> Reply:
     status=201,
     returns=schemas.NewRecoveryCodes(),
     headers=["Location"],
+    errors=[PasswordsBusy],
 )
 def create_recovery_codes(body: dict[str, str], hits: Hits) -> Reply:
     """Create ten recovery codes, which replace the former ones. Only this response has them."""
     user = get_own_account()
-    if not verify_password(user, user.username, body["current_password"], hits):
-        audit.log("password-refused")
-        raise InvalidInput.at("/current_password", WRONG_PASSWORD)
-    hits.refund()
+    with guess(user.id, hits, by_owner=True):
+        if not verify_password(user, body["current_password"]):
+            audit.log("password-refused")
+            raise InvalidInput.at("/current_password", WRONG_PASSWORD)
+    accept_guess(user.id, hits)
+    commit()  # sign-in locks the windows of limits after the account
     lock_current_user(exclusively=True)
     codes = replace_recovery_codes(user.id)
     left = count_recovery_codes(user.id)
     commit()
     audit.log("recovery-codes-created")
-    return left | {"codes": codes}, {"Location": external_url("recovery.get_recovery_codes")}
+    headers = etag_header(left) | {"Location": external_url("recovery.get_recovery_codes")}
+    return left | {"codes": codes}, headers

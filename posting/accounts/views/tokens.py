@@ -9,6 +9,7 @@ from posting.accounts.queries import NoSuchToken
 from posting.db.transactions import commit
 from posting.web import audit
 from posting.web.endpoint import Blueprint, Reply
+from posting.web.etags import Condition, etag_header
 from posting.web.limits import Limit
 from posting.web.urls import external_url
 
@@ -39,7 +40,8 @@ def create_token(body: dict[str, Any]) -> Reply:
     token = access_tokens.create_token(current_user.id, **body)
     commit()
     audit.log("token-created", token=token["id"])
-    return token, {"Location": external_url("tokens.get_token", id=token["id"])}
+    headers = etag_header({name: token[name] for name in token if name != "token"})
+    return token, headers | {"Location": external_url("tokens.get_token", id=token["id"])}
 
 
 @tokens.get(
@@ -50,9 +52,16 @@ def get_token(id: str) -> Reply:
     return access_tokens.get_token(current_user.id, id)
 
 
-@tokens.delete("/tokens/<nanoid:id>", access=SESSION_REQUIRED, status=204, errors=[NoSuchToken])
-def delete_token(id: str) -> Reply:
+@tokens.delete(
+    "/tokens/<nanoid:id>",
+    access=SESSION_REQUIRED,
+    conditional=True,
+    status=204,
+    errors=[NoSuchToken],
+)
+def delete_token(id: str, condition: Condition) -> Reply:
     """Delete one of your tokens."""
+    condition.require_body(access_tokens.get_token(current_user.id, id))
     if not access_tokens.delete_token(current_user.id, id):
         raise NoSuchToken
     commit()

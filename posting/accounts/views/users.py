@@ -1,5 +1,6 @@
 """Accounts: read any, edit and delete your own."""
 
+from datetime import datetime
 from typing import Any
 
 from werkzeug.exceptions import Forbidden
@@ -19,19 +20,23 @@ from posting.accounts.names import list_users_by_name
 from posting.accounts.passwords import (
     ACCOUNT_LIMIT,
     WRONG_PASSWORD,
+    PasswordsBusy,
+    accept_guess,
+    guess,
     hash_password,
     lock_verified_account,
     store_password_hash,
     verify_password,
 )
+from posting.accounts.permissions import EDIT_LIMIT
 from posting.accounts.queries import NoSuchUser
 from posting.accounts.usernames import UsernameTaken, unique_username
 from posting.db.transactions import Row, commit
 from posting.web import audit
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput, NotSignedIn
-from posting.web.etags import etag_of, require_etag
-from posting.web.limits import Hits
+from posting.web.etags import Condition, etag_of
+from posting.web.limits import Hits, require_space
 from posting.web.messages import Message
 from posting.web.problems import Coded
 from posting.web.rows import pick
@@ -86,27 +91,29 @@ def get_user(id: str) -> Reply:
     access=SESSION_REQUIRED,
     limit=ACCOUNT_LIMIT,
     body=schemas.ProfileChange(partial=True),
-    if_match=True,
+    conditional=True,
     returns=schemas.User(),
-    headers=["ETag"],
-    errors=[UsernameTaken],
+    errors=[UsernameTaken, PasswordsBusy],
 )
-def edit_me(body: dict[str, Any], if_match: str | None, hits: Hits) -> Reply:
+def edit_me(body: dict[str, Any], condition: Condition, hits: Hits) -> Reply:
     """Edit your own account. A new password ends all other sessions, and all tokens."""
     user = get_own_account()
+    require_space((EDIT_LIMIT, user.id))
     current_password, password_hash = body.pop("current_password", None), ""
     if password := body.pop("password", None):
         if current_password is None:
             raise InvalidInput.at("/current_password", CURRENT_PASSWORD_MISSING)
         if is_own_name(password, body.get("username", user.username)):
             raise InvalidInput.at("/password", schemas.SAME_AS_USERNAME)
-        if not verify_password(user, user.username, current_password, hits):
-            audit.log("password-refused")
-            raise InvalidInput.at("/current_password", WRONG_PASSWORD)
-        hits.refund()
-        commit()
-        password_hash = hash_password(password)
-    user = _lock_if_match(user, if_match)
+        with guess(user.id, hits, by_owner=True):
+            if not verify_password(user, current_password):
+                audit.log("password-refused")
+                raise InvalidInput.at("/current_password", WRONG_PASSWORD)
+            accept_guess(user.id, hits)
+            commit()
+            password_hash = hash_password(password)
+    hits.count((EDIT_LIMIT, user.id))
+    user = _lock_if(user, condition)
     if password_hash:
         tokens.revoke_access(user.id, except_session=current_user.session_id)
         store_password_hash(user.id, password_hash)
@@ -124,32 +131,31 @@ def edit_me(body: dict[str, Any], if_match: str | None, hits: Hits) -> Reply:
     access=SESSION_REQUIRED,
     limit=ACCOUNT_LIMIT,
     body=schemas.ProfileChange(partial=True),
-    if_match=True,
+    conditional=True,
     returns=schemas.User(),
-    headers=["ETag"],
-    errors=[AccountForbidden, NoSuchUser, UsernameTaken],
+    errors=[AccountForbidden, NoSuchUser, UsernameTaken, PasswordsBusy],
 )
-def edit_user(id: str, body: dict[str, Any], if_match: str | None, hits: Hits) -> Reply:
+def edit_user(id: str, body: dict[str, Any], condition: Condition, hits: Hits) -> Reply:
     """Edit your own account, by its ID."""
     _require_owner(id)
-    return edit_me(body, if_match, hits)
+    return edit_me(body, condition, hits)
 
 
 @users.delete(
     "/users/me",
     access=SESSION_REQUIRED,
     query=schemas.DeletionQuery(),
-    if_match=True,
+    conditional=True,
     status=204,
     headers=["Set-Cookie"],
 )
-def delete_me(query: dict[str, str], if_match: str | None) -> Reply:
+def delete_me(query: dict[str, str], condition: Condition) -> Reply:
     """Delete your own account and its sessions; its posts and comments too if you choose so."""
     with_content = query["content"] == "delete"
-    user = _lock_if_match(get_own_account(), if_match)
+    user = _lock_if(get_own_account(), condition)
     commit()
     clear_account(user.id, with_content=with_content)
-    user = _lock_if_match(user, if_match)  # again: clear_account took several transactions
+    user = _lock_if(user, condition)  # again: clear_account took several transactions
     delete_account(user.id, with_content=with_content)
     commit()
     audit.log("account-deleted")
@@ -160,15 +166,15 @@ def delete_me(query: dict[str, str], if_match: str | None) -> Reply:
     '/users/<nanoid("me"):id>',
     access=SESSION_REQUIRED,
     query=schemas.DeletionQuery(),
-    if_match=True,
+    conditional=True,
     status=204,
     headers=["Set-Cookie"],
     errors=[AccountForbidden, NoSuchUser],
 )
-def delete_user(id: str, query: dict[str, str], if_match: str | None) -> Reply:
+def delete_user(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete your own account, by its ID."""
     _require_owner(id)
-    return delete_me(query, if_match)
+    return delete_me(query, condition)
 
 
 def _require_owner(id: str) -> None:
@@ -178,13 +184,14 @@ def _require_owner(id: str) -> None:
         raise AccountForbidden
 
 
-def _lock_if_match(user: Row, if_match: str | None) -> Row:
+def _lock_if(user: Row, condition: Condition) -> Row:
     """Lock an account and return it as it is now.
 
-    Raise 401 if it has been suspended, and 412 if `If-Match` has another ETag.
+    Raise 401 if it has been suspended, and 412 unless the preconditions hold.
     """
     user = lock_verified_account(user)
     if user.state != ACTIVE:
         raise NotSignedIn
-    require_etag(if_match, etag_of(pick(schemas.User, user)))
+    etag, updated_at = etag_of(pick(schemas.User, user)), datetime.fromisoformat(user.updated_at)
+    condition.require(etag, updated_at=updated_at)
     return user

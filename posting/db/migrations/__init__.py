@@ -3,8 +3,6 @@
 A worker does not need Alembic. Therefore `upgrades` is imported only where the schema changes.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -14,7 +12,7 @@ from flask import Flask, current_app
 
 from posting.config import StartError
 from posting.db.base import db
-from posting.db.engine import close_connections, is_in_memory, sqlite_file
+from posting.db.engine import close_connections, create_database_file, is_in_memory, sqlite_file
 from posting.db.migrations.revisions import database_revisions, head_revision, require_known
 from posting.db.migrations.start_errors import DatabaseUnavailableError, start_error
 from posting.db.transactions import snapshot
@@ -23,24 +21,13 @@ EXTENSION = "posting.migrations"
 MAX_WAIT_SECONDS = 60  # for Postgres, which may start at the same time as the service
 
 
-@dataclass(frozen=True)
-class Hooks:
-    """Additions of features to migrations.
-
-    No model describes the tables whose names begin with one of `unmanaged_tables`. The functions
-    of `after_upgrade` run after each upgrade to the current schema, and may raise StartError.
-    """
-
-    unmanaged_tables: tuple[str, ...] = ()
-    after_upgrade: tuple[Callable[[], None], ...] = ()
-
-
-def init_app(app: Flask, hooks: Hooks) -> None:
+def init_app(app: Flask, unmanaged_tables: tuple[str, ...]) -> None:
     """Require a current schema before requests are served; register `flask db` for commands.
 
-    Raise StartError as `ensure_current` does.
+    No model describes the tables whose names begin with one of `unmanaged_tables`. Raise StartError
+    as `ensure_current` does.
     """
-    app.extensions[EXTENSION] = hooks
+    app.extensions[EXTENSION] = unmanaged_tables
     running = click.get_current_context(silent=True)
     if running:
         from posting.db.migrations import upgrades  # noqa: PLC0415 - it imports Alembic
@@ -93,8 +80,9 @@ def ensure_current() -> None:
     """Create the schema of a new SQLite database; require a current schema of any other.
 
     Raise DatabaseUnavailableError if the database does not respond, and StartError if it cannot be
-    used, is not current, or was upgraded by a newer version.
+    used, or if its schema is not current.
     """
+    create_database_file()
     try:
         with snapshot() as connection:
             found = database_revisions(connection)

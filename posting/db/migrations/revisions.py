@@ -7,8 +7,10 @@ import sqlalchemy as sa
 
 from posting.config import StartError
 from posting.db.base import db
+from posting.db.sqlite import require_own_files
 
 FOLDER = Path(__file__).parent
+LAST_COMMIT = "aad39ff"  # with the migrations from before schema 0025
 VERSION_TABLE = sa.table("alembic_version", sa.column("version_num", sa.String(32)))
 
 
@@ -31,15 +33,40 @@ def database_revisions(connection: sa.Connection) -> list[str]:
 
 
 def is_current() -> bool:
-    """Return whether the schema is current. Raise SQLAlchemyError if the database fails."""
+    """Return whether the schema is current.
+
+    Raise SQLAlchemyError if the database fails, or if its file was deleted or replaced.
+    """
     with db.engine.connect() as connection:  # with the time limit of a request that reads
+        require_own_files(connection)
         return database_revisions(connection) == [head_revision()]
 
 
 def require_known(revisions: list[str]) -> None:
-    """Raise StartError if a newer version of Posting has upgraded the database."""
-    if not known_revisions().issuperset(revisions):
-        raise StartError(
-            f"The database has schema {revisions[0]}, which this version does not know: "
-            "a newer version upgraded it. Install that version."
-        )
+    """Raise StartError if this code cannot upgrade the schema of the database."""
+    for revision in revisions:
+        if is_too_old(revision):
+            raise StartError(
+                f"The database has schema {revision}, from before schema {first_revision()}. "
+                f"{how_to_convert('flask db upgrade')}"
+            )
+        if revision not in known_revisions():
+            raise StartError(
+                f"The database has schema {revision}, which this version does not know: "
+                "a newer version upgraded it. Install that version."
+            )
+
+
+def first_revision() -> str:
+    """Return the first revision that this code can upgrade."""
+    return min(known_revisions())
+
+
+def is_too_old(revision: str) -> bool:
+    """Return whether only a former version can upgrade a revision."""
+    return revision < first_revision()
+
+
+def how_to_convert(command: str) -> str:
+    """Return how a command converts a database or an archive of a revision that is too old."""
+    return f"Check out commit {LAST_COMMIT}, and run there: {command}. Then use this version again."

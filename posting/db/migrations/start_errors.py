@@ -10,6 +10,7 @@ from posting.db.base import db
 from posting.db.engine import sqlite_file, url_without_password
 from posting.db.errors import DISK_FULL, error_code, error_reason, is_refusal
 
+BUSY = ("40", "55P03", "57014")  # a deadlock, a lock that others hold, and a timeout of Postgres
 # Opening a database takes a file of 32 KiB. If the disk is full, the error is "disk I/O error".
 MIN_FREE_BYTES = 64 * 2**10
 
@@ -32,6 +33,11 @@ def start_error(error: sa.exc.SQLAlchemyError) -> StartError:
             f"{problem} Check the user, the password and the name of the database in "
             "POSTING_DATABASE_URL."
         )
+    code = error_code(error)
+    if code.startswith(DISK_FULL):
+        return StartError(f"The disk of the database is full ({reason}). Free some space.")
+    if code.startswith(BUSY):
+        return DatabaseUnavailableError(f"The database is busy ({reason}). Try again later.")
     kind = DatabaseUnavailableError if isinstance(error, sa.exc.OperationalError) else StartError
     return kind(f"{problem} Check POSTING_DATABASE_URL and that the database is running.")
 

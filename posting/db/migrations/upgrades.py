@@ -13,7 +13,7 @@ from flask_migrate import Migrate
 from posting.config import StartError
 from posting.db import postgres, sqlite
 from posting.db.base import db
-from posting.db.engine import is_in_memory
+from posting.db.engine import create_database_file, is_in_memory
 from posting.db.errors import error_code
 from posting.db.migrations.revisions import FOLDER
 from posting.db.migrations.start_errors import start_error
@@ -25,7 +25,8 @@ UPGRADE_LOCK = 7_067_873_716  # any number that no other program locks on the Po
 def init_app(app: Flask) -> Migrate:
     """Register `flask db`."""
     # A batch operation would rebuild a table of SQLite without its triggers.
-    return Migrate(app, db, directory=FOLDER, render_as_batch=False)
+    # Alembic interpolates the path, in which %% is a percent sign.
+    return Migrate(app, db, directory=str(FOLDER).replace("%", "%%"), render_as_batch=False)
 
 
 @contextmanager
@@ -35,6 +36,7 @@ def schema_change(engine: sa.Engine) -> Iterator[sa.Connection]:
     SQLite does not enforce foreign keys meanwhile, as dropping a parent table would delete its
     children; they are checked before the commit.
     """
+    create_database_file()
     try:
         connection = engine.connect()
     except sa.exc.DBAPIError as error:

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import BoundedSemaphore, Timer
+from threading import BoundedSemaphore, Lock, Timer
 from typing import BinaryIO, cast
 
 # The child process gets this process's packages, but not its environment or working directory.
-COMMAND = (sys.executable, "-s", "-P", str(Path(__file__).with_name("child.py")))
+# It gets the code of the running version too, because an upgrade may have replaced the file.
+COMMAND = (sys.executable, "-s", "-P", "-c", Path(__file__).with_name("child.py").read_text())
 MAX_SECONDS = 30
 MAX_HEADER_BYTES = 1000  # the line of JSON before the thumbnail and the image
 CRASH_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
@@ -32,6 +33,8 @@ MAX_UPLOADS = 4  # including the one that is being decoded
 MAX_WAIT_SECONDS = 20
 _decoder = BoundedSemaphore(1)
 _queue = BoundedSemaphore(MAX_UPLOADS)
+_members: set[str] = set()  # who has an image in the queue
+_members_lock = Lock()
 
 _logger = logging.getLogger("posting.images.codec")
 
@@ -42,6 +45,10 @@ class ImageError(Exception):
 
 class BusyError(Exception):
     """Too many images are waiting, or there is too little memory or time for this one."""
+
+
+class OwnImageError(Exception):
+    """Another image of this member is in the queue."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,23 @@ class ReencodedImage:
     height: int
     data: bytes
     thumbnail: Thumbnail
+
+
+@contextmanager
+def place_of(member: str) -> Iterator[None]:
+    """Take the only place of a member in the queue of this worker. Raise OwnImageError.
+
+    So one member leaves the other places to others, however many images they send.
+    """
+    with _members_lock:
+        if member in _members:
+            raise OwnImageError
+        _members.add(member)
+    try:
+        yield
+    finally:
+        with _members_lock:
+            _members.remove(member)
 
 
 def reencode(data: bytes, *, max_bytes: int) -> ReencodedImage:

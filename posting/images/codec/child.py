@@ -7,10 +7,16 @@ of a second.
 
 import copy  # noqa: F401 - Pillow imports it lazily, which fails once no file can be opened
 import json
+import math
 import os
+import re
 import resource
+import struct
 import sys
 import warnings
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from typing import Any
@@ -21,8 +27,8 @@ from PIL import (
     ImageCms,
     ImageOps,
     ImageSequence,
-    MpoImagePlugin,
     PngImagePlugin,
+    TiffImagePlugin,  # noqa: F401 - imported lazily to read EXIF
     UnidentifiedImageError,
 )
 from PIL.GifImagePlugin import GifImageFile
@@ -30,6 +36,10 @@ from PIL.JpegImagePlugin import JpegImageFile, get_sampling
 from PIL.WebPImagePlugin import WebPImageFile
 
 MAX_MEMORY = 768 * 2**20
+# Until the size of the image is known, and for each megapixel. The slowest ordinary images take a
+# quarter of it on a processor of a cloud server, so they also pass on a small computer.
+BASE_CPU_SECONDS = 4
+CPU_SECONDS_PER_MEGAPIXEL = 0.44
 MAX_CPU_SECONDS = 15
 NICENESS = 10  # requests have priority
 
@@ -48,17 +58,29 @@ MAX_ANIMATION_PIXELS = 40_000_000
 # Encoding a lossless WebP needs 25 bytes per pixel, so larger images become lossy.
 MAX_LOSSLESS_PIXELS = 8_000_000
 
-# Each of these segments costs time. The limits are higher than any camera or editor needs. The
-# compressed data of a JPEG never contains FF DA.
-MAX_SEGMENTS = {
-    b"\xff\xd8\xff": {b"\xff\xda": 500, b"Exif\0\0": 100},
-    b"\x89PNG\r\n\x1a\n": {b"iCCP": 10},
-}
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+JPEG_SIGNATURE = b"\xff\xd8\xff"
+# Any but those within the data of a scan.
+JPEG_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]")
+# Each scan of a JPEG is a pass over the image. Encoders write 10, and up to 18 for print.
+MAX_SCANS = 32
+MAX_PROFILE_BYTES = 4 * 2**20
 
-# Encoder options for a second attempt when the first result is too large.
+# White, red, green and blue of sRGB as x and y, the white of ICC profiles, and the matrix that
+# adapts colors to another white.
+SRGB_CHROMATICITY = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
+D50 = (0.9642, 1.0, 0.8249)
+BRADFORD = ((0.8951, 0.2664, -0.1614), (-0.7502, 1.7135, 0.0367), (0.0389, -0.0685, 1.0296))
+BRADFORD_INVERSE = (
+    (0.9869929, -0.1470543, 0.1599627),
+    (0.4323053, 0.5183603, 0.0492912),
+    (-0.0085287, 0.0400428, 0.9684867),
+)
+
+# Encoder options for a second attempt when the first result is too large. There is none for PNG,
+# where the highest compression gains 2 % in four times the time.
 SMALLER: dict[str, dict[str, Any]] = {
     "JPEG": {"optimize": True, "progressive": True},
-    "PNG": {"optimize": True},
     "WEBP": {"quality": 50, "lossless": False},
     "GIF": {"optimize": True},
 }
@@ -71,7 +93,7 @@ Image.preinit()  # imports plugins, which also fails once no file can be opened
 
 # Pillow checks these limits when it opens a file and again for each frame.
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
-PngImagePlugin.MAX_TEXT_MEMORY = 4 * 2**20
+PngImagePlugin.MAX_TEXT_CHUNK = MAX_PROFILE_BYTES
 warnings.simplefilter("error", Image.DecompressionBombWarning)
 warnings.filterwarnings("ignore", category=UserWarning, module="PIL")  # tolerated defects
 _TooManyPixels = (Image.DecompressionBombWarning, Image.DecompressionBombError)
@@ -87,10 +109,10 @@ def main() -> None:
     """Read a file from stdin; write a line of JSON, the thumbnail and the new file to stdout.
 
     The arguments are the maximum sizes of the new file and of the thumbnail. What has the size 0 is
-    not made. The former version, which serves until its restart, knows no thumbnails.
+    not made.
     """
     limit_resources()
-    max_bytes, max_thumbnail, *_ = (*map(int, sys.argv[1:]), 0)
+    max_bytes, max_thumbnail = map(int, sys.argv[1:])
     try:
         properties, *files = reencode(
             sys.stdin.buffer.read(), max_bytes=max_bytes, max_thumbnail=max_thumbnail
@@ -107,7 +129,7 @@ def limit_resources() -> None:
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("1000")  # when memory runs out, the kernel kills this process first
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (BASE_CPU_SECONDS, MAX_CPU_SECONDS + 1))
     for name in ("CORE", "FSIZE", "NPROC", "NOFILE"):
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (0, 0))
 
@@ -122,11 +144,8 @@ def reencode(
 
     Raise ImageError.
     """
-    for signature, limits in MAX_SEGMENTS.items():
-        if data.startswith(signature) and any(data.count(part) > n for part, n in limits.items()):
-            raise ImageError("Cannot be decoded: it has too many segments of one kind.")
     try:
-        image, format, options = _decode(data)
+        image, format, options = _decode(_without_metadata(data))
         properties = {
             "media_type": Image.MIME[format],
             "width": image.width,
@@ -166,10 +185,115 @@ def make_thumbnail(image: Any, max_bytes: int) -> tuple[tuple[int, int], bytes]:
         size = tuple(max(1, round(scale * length)) for length in small.size)
         small = small.resize(size, Image.Resampling.LANCZOS, reducing_gap=3)
         small.info = {}  # the metadata of an animation
-        encoded = _save(small, "WEBP", {"quality": quality, "alpha_quality": quality})
-        if len(encoded) <= max_bytes:
+        out = BytesIO()
+        small.save(out, "WEBP", quality=quality, alpha_quality=quality)
+        if out.tell() <= max_bytes:
             break
-    return small.size, encoded
+    return small.size, out.getvalue()
+
+
+def _without_metadata(data: bytes) -> bytes:
+    """Return a PNG or JPEG without what no browser needs to show it, and other files as they are.
+
+    Defects in those parts then do no harm, and they cost no time.
+    """
+    if data.startswith(PNG_SIGNATURE):
+        return b"".join([PNG_SIGNATURE, *_needed_chunks(data)])
+    if data.startswith(JPEG_SIGNATURE):
+        return b"".join(_needed_segments(data))
+    return data
+
+
+def _needed_chunks(data: bytes) -> Iterator[bytes]:
+    """Yield the chunks of a PNG that are needed to show it.
+
+    Browsers ignore other chunks, and color and transparency that are damaged or repeated. Damaged
+    frames, and files that end before the image, are left to Pillow, which refuses them.
+    """
+    offset, color_type = len(PNG_SIGNATURE), data[25:26]
+    seen: set[bytes] = set()
+    while offset < len(data):
+        size, name = int.from_bytes(data[offset : offset + 4]), data[offset + 4 : offset + 8]
+        end = offset + 12 + size
+        content, checksum = data[offset + 8 : end - 4], data[end - 4 : end]
+        is_needed = name[:1].isupper() or name in {b"acTL", b"fcTL", b"fdAT"}
+        is_needed |= end > len(data) and b"IDAT" not in seen
+        if is_needed:
+            seen.add(name)
+        elif not seen & {name, b"IDAT"} and zlib.crc32(name + content) == int.from_bytes(checksum):
+            seen.add(name)  # even if it is not usable, since a profile takes time to read
+            is_needed = _is_usable_chunk(name, content, color_type)
+        if is_needed:
+            yield data[offset:end]
+        if name == b"IEND":
+            break
+        offset = end
+
+
+def _is_usable_chunk(name: bytes, content: bytes, color_type: bytes) -> bool:
+    """Return whether an optional chunk of a PNG changes how the image is shown, and is valid."""
+    if name == b"tRNS":  # too long is not a defect
+        least = {b"\0": 2, b"\2": 6, b"\3": 1}.get(color_type)
+        return least is not None and len(content) >= least
+    if name == b"iCCP":
+        _, _, compressed = content.partition(b"\0")
+        if compressed[:1] != b"\0":  # the only method
+            return False
+        decompressor = zlib.decompressobj()
+        with suppress(zlib.error):
+            decompressor.decompress(compressed[1:], MAX_PROFILE_BYTES)
+        return decompressor.eof
+    return name == b"eXIf" or len(content) == {b"gAMA": 4, b"cHRM": 32, b"sRGB": 1}.get(name)
+
+
+def _needed_segments(data: bytes) -> Iterator[bytes]:
+    """Yield the segments of a JPEG that are needed to show it.
+
+    Other images often follow the first one, and Pillow would read them. Raise ImageError if the
+    first one has too many scans.
+    """
+    offset, scans, has_exif = 0, 0, False
+    while marker := JPEG_MARKER.search(data, offset):
+        start, kind = marker.start(), marker[0][1]
+        if scans:
+            yield data[offset:start]  # the data of a scan
+        offset = start + 2
+        if kind == 0xD8:  # the start of the image
+            yield marker[0]
+            continue
+        if kind == 0xD9:  # its end
+            yield marker[0]
+            return
+        offset += max(2, int.from_bytes(data[offset : offset + 2]))
+        segment = data[start:offset]
+        scans += kind == 0xDA
+        if scans > MAX_SCANS:
+            raise ImageError(f"Must have at most {MAX_SCANS} scans.")
+        is_exif = segment.startswith(b"Exif\0\0", 4)
+        if kind < 0xE0 or _is_needed_metadata(segment) or (is_exif and not has_exif):
+            yield segment
+        has_exif |= is_exif
+    yield data[offset:]
+
+
+def _is_needed_metadata(segment: bytes) -> bool:
+    """Return whether an application segment of a JPEG says how its colors are encoded."""
+    sizes = {b"JFIF\0": 14, b"Adobe": 12, b"ICC_PROFILE\0": 14}  # shorter ones are ignored
+    return any(
+        segment.startswith(name, 4) and len(segment) >= 4 + size for name, size in sizes.items()
+    )
+
+
+def _raise_cpu_limit(image: Any) -> None:
+    """Allow the time that an image of this size needs.
+
+    A test that calls this in its own process has no limit.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    megapixels = image.width * image.height * getattr(image, "n_frames", 1) / 1e6
+    seconds = math.ceil(BASE_CPU_SECONDS + CPU_SECONDS_PER_MEGAPIXEL * megapixels)
+    if soft != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, MAX_CPU_SECONDS), hard))
 
 
 def _decode(data: bytes) -> tuple[Any, str, dict[str, Any]]:
@@ -177,9 +301,8 @@ def _decode(data: bytes) -> tuple[Any, str, dict[str, Any]]:
     image: Any = Image.open(BytesIO(data), formats=FORMATS)
     if max(image.size) > MAX_SIDE:
         raise ImageError(f"Must be at most {MAX_SIDE:,} pixels wide and high.")
-    # Pillow calls a JPEG with more images appended to it MPO; phones write them.
-    is_mpo = image.format == MpoImagePlugin.MpoImageFile.format
-    format = "JPEG" if is_mpo else image.format
+    format = image.format
+    _raise_cpu_limit(image)
     options = _encoder_options(image, format, data)
     if format != "JPEG" and image.is_animated:
         image, animation_options = _prepare_animation(image, format)
@@ -192,6 +315,7 @@ def _decode(data: bytes) -> tuple[Any, str, dict[str, Any]]:
         elif image.mode == "RGB" and key and bits == 16:
             image.info["transparency"] = tuple(part >> 8 for part in key)
     image.load()
+    image.info.pop("xmp", None)  # browsers ignore the orientation in it
     try:
         image = ImageOps.exif_transpose(image)  # a copy, which frees the decoder's memory
     except MemoryError:
@@ -205,20 +329,42 @@ def _decode(data: bytes) -> tuple[Any, str, dict[str, Any]]:
 
 def _encode(image: Any, format: str, options: dict[str, Any], max_bytes: int) -> bytes:
     """Return the encoding of an image in at most `max_bytes`. Raise ImageError."""
-    encoded = _save(image, format, options)
-    if len(encoded) > max_bytes:
+    encoded = _save(image, format, options, max_bytes)
+    if encoded is None and format in SMALLER:
         if tables := options.get("qtables"):  # a JPEG: quantize more coarsely
             coarser = [[min(255, step + step // 4) for step in table] for table in tables]
             options = options | {"qtables": coarser}
-        encoded = _save(image, format, options | SMALLER[format])
-    if len(encoded) > max_bytes:
+        encoded = _save(image, format, options | SMALLER[format], max_bytes)
+    if encoded is None:
         raise ImageError(f"Has more than {max_bytes:,} bytes after it is encoded again.")
     return encoded
 
 
-def _save(image: Any, format: str, options: dict[str, Any]) -> bytes:
-    out = BytesIO()
-    image.save(out, format, **options)
+class _FileTooLargeError(Exception):
+    """The encoder has written more than the file may have."""
+
+
+class _LimitedFile(BytesIO):
+    """A file in memory that ends an encoder once it has written more than `max_bytes`."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__()
+        self.max_bytes = max_bytes
+
+    def write(self, data: Any) -> int:
+        written = super().write(data)
+        if self.tell() > self.max_bytes:
+            raise _FileTooLargeError
+        return written
+
+
+def _save(image: Any, format: str, options: dict[str, Any], max_bytes: int) -> bytes | None:
+    """Return the encoding of an image, or None if it has more than `max_bytes`."""
+    out = _LimitedFile(max_bytes)
+    try:
+        image.save(out, format, **options)
+    except _FileTooLargeError:
+        return None
     return out.getvalue()
 
 
@@ -246,22 +392,127 @@ def _is_lossless_webp(data: bytes) -> bool:
 def _convert_to_srgb(image: Any) -> Any:
     """Convert an image to sRGB; one without a usable color profile is taken to be sRGB already."""
     profile = image.info.get("icc_profile")
-    if profile and _has_processing_elements(profile):
-        profile = None
-    if profile and image.mode == "P":  # convert the palette, so that a pixel stays one byte
+    if profile is None:
+        profile = _described_profile(image)
+    if profile and not _has_processing_elements(profile):
+        with suppress(ImageCms.PyCMSError):
+            return _convert_from(profile, image)
+    return image.convert("RGB") if image.mode == "CMYK" else image
+
+
+def _convert_from(profile: bytes, image: Any) -> Any:
+    """Convert an image from a profile to sRGB. Raise PyCMSError if they do not fit together."""
+    if image.mode == "P":  # convert the palette, so that a pixel stays one byte
         colors = bytes(image.getpalette("RGB"))
         palette = Image.frombytes("RGB", (len(colors) // 3, 1), colors)
-        with suppress(ImageCms.PyCMSError):
-            converted: Any = ImageCms.profileToProfile(palette, BytesIO(profile), _SRGB)
-            image.putpalette(converted.tobytes())
+        image.putpalette(_to_srgb(profile, palette).tobytes())
         return image
-    if profile and "transparency" in image.info:
-        image = image.convert("RGBA" if image.has_transparency_data else "RGB")
-    if profile and image.mode in {"RGB", "RGBA", "CMYK"}:
-        mode = "RGBA" if image.mode == "RGBA" else "RGB"
-        with suppress(ImageCms.PyCMSError):
-            return ImageCms.profileToProfile(image, BytesIO(profile), _SRGB, outputMode=mode)
-    return image.convert("RGB") if image.mode == "CMYK" else image
+    if image.mode in {"L", "LA", "I;16"}:
+        return _convert_gray(profile, image)
+    if image.mode == "RGB" and image.has_transparency_data:
+        image = image.convert("RGBA")
+    return _to_srgb(profile, image) if image.mode in {"RGB", "RGBA", "CMYK"} else image
+
+
+def _to_srgb(profile: bytes, image: Any) -> Any:
+    mode = "RGBA" if image.mode == "RGBA" else "RGB"
+    return ImageCms.profileToProfile(image, BytesIO(profile), _SRGB, outputMode=mode)
+
+
+def _convert_gray(profile: bytes, image: Any) -> Any:
+    """Convert a gray image from a profile, and keep it gray. One of 16 bits gets 8."""
+    shades = 2**16 if image.mode == "I;16" else 2**8
+    levels: Any = image.convert("I") if image.mode == "I;16" else image.getchannel("L")
+    if ImageCms.getOpenProfile(BytesIO(profile)).profile.xcolor_space == "RGB ":
+        ramp = Image.frombytes("L", (2**8, 1), bytes(range(2**8))).convert("RGB")
+    elif image.mode == "I;16":
+        ramp = Image.frombytes("I;16", (shades, 1), array("H", range(shades)).tobytes())
+    else:
+        ramp = Image.frombytes("L", (shades, 1), bytes(range(shades)))
+    converted = _to_srgb(profile, ramp).convert("L").tobytes()
+    gray = levels.point(
+        [converted[shade * len(converted) // shades] for shade in range(shades)], "L"
+    )
+    key = image.info.get("transparency")
+    if image.mode == "LA":
+        gray = Image.merge("LA", (gray, image.getchannel("A")))
+    elif isinstance(key, int):  # other shades may have become equal to the transparent one
+        opacity = levels.point([255 * (shade != key) for shade in range(shades)], "L")
+        gray = Image.merge("LA", (gray, opacity))
+    return gray
+
+
+def _described_profile(image: Any) -> bytes | None:
+    """Return a color profile that the chunks gAMA and cHRM of a PNG describe, as browsers do."""
+    gamma, chromaticity = (image.info.get(name) for name in ("gamma", "chromaticity"))
+    if not gamma or "srgb" in image.info or (chromaticity is None and abs(gamma - 0.45455) < 0.005):
+        return None
+    curve = b"para" + struct.pack(">IHHi", 0, 0, 0, min(round(2**16 / gamma), 2**31 - 1))
+    if image.mode == "I;16":
+        return _build_profile(b"GRAY", {b"kTRC": curve})
+    tags = {name + b"TRC": curve for name in (b"r", b"g", b"b")}
+    try:
+        primaries = _adapted_primaries(chromaticity or SRGB_CHROMATICITY)
+        for name, color in zip((b"r", b"g", b"b"), primaries, strict=True):
+            numbers = (round(2**16 * part) for part in color)
+            tags[name + b"XYZ"] = b"XYZ " + struct.pack(">Iiii", 0, *numbers)
+    except (ZeroDivisionError, struct.error):  # they do not describe a color space
+        return None
+    return _build_profile(b"RGB ", tags)
+
+
+def _adapted_primaries(chromaticity: Sequence[float]) -> list[list[float]]:
+    """Return the red, green and blue of a color space as XYZ, adapted to the white of ICC profiles.
+
+    `chromaticity` has x and y of the white point and of each primary.
+    """
+    places = zip(chromaticity[::2], chromaticity[1::2], strict=True)
+    white, red, green, blue = ([x / y, 1, (1 - x - y) / y] for x, y in places)
+    whole = _determinant(red, green, blue)
+    scales = (
+        _determinant(white, green, blue) / whole,
+        _determinant(red, white, blue) / whole,
+        _determinant(red, green, white) / whole,
+    )
+    cones = zip(_times(BRADFORD, D50), _times(BRADFORD, white), strict=True)
+    adaptation = [after / before for after, before in cones]
+    adapted = []
+    for scale, primary in zip(scales, (red, green, blue), strict=True):
+        response = _times(BRADFORD, [scale * part for part in primary])
+        scaled = [factor * part for factor, part in zip(adaptation, response, strict=True)]
+        adapted.append(_times(BRADFORD_INVERSE, scaled))
+    return adapted
+
+
+def _times(matrix: Sequence[Sequence[float]], vector: Sequence[float]) -> list[float]:
+    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
+
+
+def _determinant(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> float:
+    return (
+        a[0] * (b[1] * c[2] - b[2] * c[1])
+        + a[1] * (b[2] * c[0] - b[0] * c[2])
+        + a[2] * (b[0] * c[1] - b[1] * c[0])
+    )
+
+
+def _build_profile(color_space: bytes, tags: dict[bytes, bytes]) -> bytes:
+    """Return an ICC profile (ICC.1:2022, section 7)."""
+    directory, content = struct.pack(">I", len(tags)), b""
+    for name, tag in tags.items():
+        directory += struct.pack(">4sII", name, 132 + 12 * len(tags) + len(content), len(tag))
+        content += tag
+    head = struct.pack(
+        ">I4xI4s4s4s12x4s28x3i48x",
+        132 + 12 * len(tags) + len(content),
+        0x04000000,
+        b"mntr",
+        color_space,
+        b"XYZ ",
+        b"acsp",
+        *(round(2**16 * part) for part in D50),
+    )
+    return head + directory + content
 
 
 def _has_processing_elements(profile: bytes) -> bool:

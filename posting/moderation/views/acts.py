@@ -1,10 +1,10 @@
 """The acts of moderators: suspend members, lock and pin posts, remove what a member has written."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from werkzeug.exceptions import Conflict, Forbidden
+from werkzeug.exceptions import Conflict, Forbidden, PreconditionRequired
 
 from posting.accounts import acts
 from posting.accounts import store as account_store
@@ -23,15 +23,18 @@ from posting.db.transactions import Row, begin, commit, execute, fetch_value
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
 from posting.moderation import schemas
 from posting.moderation.models import REMOVED, USER, Report
+from posting.moderation.queries import describe_member, find_suspension
 from posting.moderation.store import close_reports, notify_of_removal
 from posting.posts import store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
-from posting.posts.queries import NoSuchPost
+from posting.posts.queries import NoSuchPost, get_marks
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.errors import InvalidInput
+from posting.web.etags import Condition
 from posting.web.messages import Message
-from posting.web.problems import Coded
+from posting.web.problems import Coded, NoSuch
+from posting.web.rows import Item
 
 MAX_PINNED = 5
 NOT_IN_FUTURE = Message("out_of_range", "Must be in the future.")
@@ -49,60 +52,125 @@ class TooManyPinned(Coded, Conflict):
     description = f"There are {MAX_PINNED} pinned posts already; unpin one of them first."
 
 
+class AlreadySuspended(Coded, PreconditionRequired):
+    error_code = "already_suspended"
+    description = (
+        "This member is suspended already. Read the suspension, and send its ETag as If-Match to "
+        "replace it."
+    )
+
+
+class NoSuchSuspension(NoSuch, thing="suspension"):
+    pass
+
+
+class NoSuchLock(NoSuch, thing="lock"):
+    pass
+
+
+class NoSuchPin(NoSuch, thing="pin"):
+    pass
+
+
 class HasContent(Coded, Conflict):
     error_code = "has_content"
     description = "The member has posts or comments left; remove them first."
+
+
+@moderation.get(
+    '/users/<nanoid("me"):id>/suspension',
+    access=MODERATOR_REQUIRED,
+    returns=schemas.Suspension(),
+    errors=[NoSuchUser, NoSuchSuspension],
+)
+def get_suspension(id: str) -> Reply:
+    """Read the suspension of a member."""
+    user = find_account_by_id(id)
+    if user is None or user.state == PENDING:
+        raise NoSuchUser
+    suspension = find_suspension(id)
+    if suspension is None:
+        raise NoSuchSuspension
+    return suspension
 
 
 @moderation.put(
     '/users/<nanoid("me"):id>/suspension',
     access=MODERATOR_REQUIRED,
     body=schemas.SuspensionInput(),
+    conditional=True,
     returns=schemas.Suspension(),
-    errors=[TargetIsModerator, NoSuchUser],
+    errors=[TargetIsModerator, NoSuchUser, AlreadySuspended],
 )
-def suspend(id: str, body: dict[str, Any]) -> Reply:
+def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     """Suspend a member, who is signed out everywhere and reads the reason at the next sign-in.
 
-    Open reports on the account itself are closed.
+    Open reports on the account itself are closed. To replace a suspension, send its ETag as
+    `If-Match`, so that you do not overwrite what another moderator has just decided.
     """
     until = body.get("until")
     if until and until <= now():
         raise InvalidInput.at("/until", NOT_IN_FUTURE)
     until = until and truncate_to_milliseconds(until)
     _lock_member(id)
+    current = find_suspension(id)
+    condition.require_body(current)
+    wanted = {"reason": body["reason"], "until": to_rfc3339(until) if until else None}
+    if current and wanted.items() <= current.items():
+        commit()  # nothing: the request was sent again
+        return current
+    if current and condition.if_match is None:
+        raise AlreadySuspended
     since = account_store.suspend(id, reason=body["reason"], until=until)
     acts.record("suspended", "user", id, id, body["reason"])
     _close_reports_on_account(id, SUSPENDED)
     commit()
-    return {
-        "reason": body["reason"],
-        "since": to_rfc3339(since),
-        "until": to_rfc3339(until) if until else None,
-    }
+    return wanted | {"since": to_rfc3339(since)}
 
 
 @moderation.delete(
     '/users/<nanoid("me"):id>/suspension',
     access=MODERATOR_REQUIRED,
+    conditional=True,
     status=204,
     errors=[TargetIsModerator, NoSuchUser],
 )
-def lift_suspension(id: str) -> Reply:
+def lift_suspension(id: str, condition: Condition) -> Reply:
     """End the suspension of a member, if there is one."""
-    if _lock_member(id).state == SUSPENDED:
+    is_suspended = _lock_member(id).state == SUSPENDED
+    condition.require_body(find_suspension(id))
+    if is_suspended:
         account_store.restore(id)
         acts.record("restored", "user", id, id)
     commit()
     return None
 
 
-@moderation.put(
-    "/posts/<nanoid:id>/lock", access=MODERATOR_REQUIRED, status=204, errors=[NoSuchPost]
+@moderation.get(
+    "/posts/<nanoid:id>/lock",
+    access=MODERATOR_REQUIRED,
+    returns=schemas.Mark(),
+    errors=[NoSuchPost, NoSuchLock],
 )
-def lock_post(id: str) -> Reply:
+def get_lock(id: str) -> Reply:
+    """Read since when a post is locked."""
+    lock = _mark_since(get_marks(id).locked_at)
+    if lock is None:
+        raise NoSuchLock
+    return lock
+
+
+@moderation.put(
+    "/posts/<nanoid:id>/lock",
+    access=MODERATOR_REQUIRED,
+    conditional=True,
+    status=204,
+    errors=[NoSuchPost],
+)
+def lock_post(id: str, condition: Condition) -> Reply:
     """Lock a post, so that only moderators can comment on it."""
     post = get_post_for_update(id)
+    condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=False):
         acts.record("locked", "post", id, post.author_id)
     commit()
@@ -110,27 +178,48 @@ def lock_post(id: str) -> Reply:
 
 
 @moderation.delete(
-    "/posts/<nanoid:id>/lock", access=MODERATOR_REQUIRED, status=204, errors=[NoSuchPost]
+    "/posts/<nanoid:id>/lock",
+    access=MODERATOR_REQUIRED,
+    conditional=True,
+    status=204,
+    errors=[NoSuchPost],
 )
-def unlock_post(id: str) -> Reply:
+def unlock_post(id: str, condition: Condition) -> Reply:
     """Let all members comment on a post again."""
     post = get_post_for_update(id)
+    condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=True):
         acts.record("unlocked", "post", id, post.author_id)
     commit()
     return None
 
 
+@moderation.get(
+    "/posts/<nanoid:id>/pin",
+    access=MODERATOR_REQUIRED,
+    returns=schemas.Mark(),
+    errors=[NoSuchPost, NoSuchPin],
+)
+def get_pin(id: str) -> Reply:
+    """Read since when a post is pinned."""
+    pin = _mark_since(get_marks(id).pinned_at)
+    if pin is None:
+        raise NoSuchPin
+    return pin
+
+
 @moderation.put(
     "/posts/<nanoid:id>/pin",
     access=MODERATOR_REQUIRED,
+    conditional=True,
     status=204,
     errors=[NoSuchPost, TooManyPinned],
 )
-def pin_post(id: str) -> Reply:
+def pin_post(id: str, condition: Condition) -> Reply:
     """Pin a post, so that it is first on the front page. At most five are pinned."""
     execute(sa.select(Epoch.id).with_for_update())  # so that posts are pinned one after the other
     post = get_post_for_update(id)
+    condition.require_body(_mark_since(post.pinned_at))
     others = sa.select(sa.func.count()).where(Post.pinned_at.is_not(None), Post.id != id)
     if fetch_value(others) >= MAX_PINNED:
         raise TooManyPinned
@@ -141,15 +230,25 @@ def pin_post(id: str) -> Reply:
 
 
 @moderation.delete(
-    "/posts/<nanoid:id>/pin", access=MODERATOR_REQUIRED, status=204, errors=[NoSuchPost]
+    "/posts/<nanoid:id>/pin",
+    access=MODERATOR_REQUIRED,
+    conditional=True,
+    status=204,
+    errors=[NoSuchPost],
 )
-def unpin_post(id: str) -> Reply:
+def unpin_post(id: str, condition: Condition) -> Reply:
     """Return a post to its place in the lists."""
     post = get_post_for_update(id)
+    condition.require_body(_mark_since(post.pinned_at))
     if store.pin_post(post, is_pinned=False):
         acts.record("unpinned", "post", id, post.author_id)
     commit()
     return None
+
+
+def _mark_since(time: datetime | None) -> Item | None:
+    """Return a lock or a pin as it is sent, or None if the post has none."""
+    return {"since": to_rfc3339(time)} if time else None
 
 
 @moderation.post(
@@ -175,6 +274,7 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
         acts.record("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
     commit()
+    store.finish_deletions()
     return {"removed": removed, "left": count_content(id)}
 
 
@@ -200,12 +300,14 @@ def _is_under_way(id: str) -> bool:
     "/moderation/users/<nanoid:id>",
     access=MODERATOR_REQUIRED,
     query=schemas.AccountRemovalQuery(),
+    conditional=True,
     status=204,
     errors=[TargetIsModerator, NoSuchUser, HasContent],
 )
-def delete_member(id: str, query: dict[str, str]) -> Reply:
+def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete the account of a member who has no posts and comments left."""
     _lock_member(id)
+    condition.require_body(describe_member(id))
     commit()
     if count_content(id):
         raise HasContent

@@ -14,8 +14,6 @@ from posting.accounts.current_user import (
     require_reader,
     require_user,
 )
-from posting.accounts.facts import describe_account
-from posting.accounts.models import SUSPENDED
 from posting.accounts.queries import NoSuchUser
 from posting.accounts.tokens import InvalidToken
 from posting.config import everyone_may_read
@@ -57,16 +55,10 @@ LOG_READERS = Access(
 )
 def get_member(id: str) -> Reply:
     """Read what moderators see of an account, also of one that waits for approval."""
-    account = describe_account(id)
-    if account is None:
+    member = queries.describe_member(id)
+    if member is None:
         raise NoSuchUser
-    since, until = account.pop("suspended_at"), account.pop("suspended_until")
-    reason = account.pop("suspension_reason")
-    is_suspended = account["state"] == SUSPENDED
-    account["suspension"] = (
-        {"reason": reason, "since": since, "until": until} if is_suspended else None
-    )
-    return {name: account[name] for name in schemas.Member._declared_fields}
+    return member
 
 
 @records.get(

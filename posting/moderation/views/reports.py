@@ -16,7 +16,7 @@ from posting.accounts.current_user import (
 )
 from posting.accounts.models import PENDING
 from posting.accounts.queries import NoSuchUser, find_account_by_id
-from posting.comments.queries import EXCERPT_LENGTH, NoSuchComment, get_comment_for_update
+from posting.comments.queries import NoSuchComment, get_comment_for_update
 from posting.db.transactions import commit
 from posting.markdown import excerpt, shorten
 from posting.moderation import queries, schemas, store
@@ -27,6 +27,7 @@ from posting.posts.locks import get_post_for_update
 from posting.posts.queries import NoSuchPost
 from posting.posts.texts import describe_post
 from posting.web.endpoint import Blueprint, Reply
+from posting.web.etags import Condition
 from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
@@ -89,7 +90,7 @@ def report_comment(id: str, body: dict[str, str], once: Once) -> Reply:
         id,
         post_id=comment.post_id,
         author_id=comment.author_id,
-        excerpt=excerpt(comment.content[:EXCERPT_LENGTH]),
+        excerpt=excerpt(comment.content),
         updated_at=comment.updated_at,
         reason=body["reason"],
     )
@@ -119,7 +120,7 @@ def report_user(id: str, body: dict[str, str], once: Once) -> Reply:
 
 def _created(id: str) -> tuple[Item, dict[str, str]]:
     """Return a new report, and its URL as a header."""
-    return queries.get_report(id), {"Location": external_url("reports.get_report", id=id)}
+    return _as_read(queries.get_report(id)), {"Location": external_url("reports.get_report", id=id)}
 
 
 @reports.get(
@@ -140,7 +141,7 @@ def list_reports(query: dict[str, Any]) -> Reply:
         time="created_at" if are_open else "closed_at",
         newest_first=not are_open,
     )
-    return [_as_read_by_moderator(queries.nest_target(each)) for each in page.items], page.headers
+    return [_as_read(queries.nest_target(each)) for each in page.items], page.headers
 
 
 @reports.get(
@@ -152,20 +153,18 @@ def get_report(id: str) -> Reply:
     reporter = report["reporter"]
     if not (current_user.is_moderator or (reporter and reporter["id"] == current_user.id)):
         raise NoSuchReport
-    if not current_user.is_moderator:
-        return report | {"closed_by": None}
-    return _as_read_by_moderator(report)
+    return _as_read(report)
 
 
 @reports.patch(
     "/reports/<nanoid:id>",
     access=MODERATOR_REQUIRED,
     body=schemas.ReportDecision(),
+    conditional=True,
     returns=schemas.Report(),
-    headers=["ETag"],
     errors=[NoSuchReport, ReportOnYourself, ReportClosed],
 )
-def close_report(id: str, body: dict[str, str | None]) -> Reply:
+def close_report(id: str, body: dict[str, str | None], condition: Condition) -> Reply:
     """Close a report with an outcome. The reporter gets a notification.
 
     Only if you are the only moderator, you can close a report about you or what you wrote.
@@ -173,6 +172,7 @@ def close_report(id: str, body: dict[str, str | None]) -> Reply:
     report = queries.get_report(id)
     if _is_on_reader(report) and queries.has_other_moderator(current_user.id):
         raise ReportOnYourself
+    condition.require_body(_as_read(report))
     outcome, note = str(body["outcome"]), body.get("note")
     is_closed = store.close_reports(Report.id == id, outcome, note=note, closer_id=current_user.id)
     if not is_closed:
@@ -181,7 +181,7 @@ def close_report(id: str, body: dict[str, str | None]) -> Reply:
     acts.record("closed", "report", id, author and author["id"], note)
     report = queries.get_report(id)
     commit()
-    return _as_read_by_moderator(report)
+    return _as_read(report)
 
 
 def _is_on_reader(report: Item) -> bool:
@@ -190,6 +190,11 @@ def _is_on_reader(report: Item) -> bool:
     return bool(author and author["id"] == current_user.id)
 
 
-def _as_read_by_moderator(report: Item) -> Item:
-    """Return a report without its reporter, if it is about the moderator who reads it."""
+def _as_read(report: Item) -> Item:
+    """Return a report without what the current user may not know.
+
+    Members do not see who closed it, and moderators do not see who reported them.
+    """
+    if not current_user.is_moderator:
+        return report | {"closed_by": None}
     return report | {"reporter": None} if _is_on_reader(report) else report

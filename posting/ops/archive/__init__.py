@@ -1,5 +1,8 @@
 """Export the content of the database to one file, and import it. docs/archive.md has the format.
 
+A row that an export has written is imported as it is. All other rows must follow the rules of the
+API: see `checks` and `pictures`.
+
 An archive depends on nothing but the rows. SQLite and Postgres with the same rows give the same
 file.
 """
@@ -13,25 +16,38 @@ from typing import IO, Any
 
 import sqlalchemy as sa
 from click import ClickException
-from flask import current_app
-from sqlalchemy.engine.interfaces import ReflectedColumn
-from sqlalchemy.types import TypeEngine
 
-from posting.db.base import Identifier, archived_tables, db
+from posting.db.base import archived_tables, db
 from posting.db.epoch import renew_epoch
 from posting.db.errors import error_reason
-from posting.db.migrations import EXTENSION, upgrades
-from posting.db.migrations.revisions import VERSION_TABLE, head_revision, known_revisions
+from posting.db.migrations import upgrades
+from posting.db.migrations.revisions import (
+    first_revision,
+    head_revision,
+    how_to_convert,
+    is_too_old,
+    known_revisions,
+)
 from posting.db.transactions import lift_time_limits, lock_tables, snapshot, transaction
-from posting.db.types import ID_LENGTH, UtcDateTime
-from posting.ops.archive.lines import LineReader, Row, decode_row, encode_line, encode_row
+from posting.ops.archive.checks import Checks
+from posting.ops.archive.lines import (
+    LineReader,
+    Row,
+    add_checksum,
+    decode_row,
+    encode_line,
+    encode_row,
+    parse,
+)
+from posting.ops.content import delete_first_links, delete_own_rows, find_content
 from posting.ops.files import atomic_write, command_errors, refuse_memory
 from posting.ops.integrity import find_violation
 from posting.progress import progress
 from posting.search import all_indexes
 
 FORMAT = "posting archive"
-VERSION = 1
+VERSION = 2
+FORMER_VERSION = 1  # without checksums, until schema 0025
 BATCH_ROWS = 100
 MAX_HEADER_BYTES = 64 * 2**10
 MAX_LINE_BYTES = 16 * 2**20
@@ -39,6 +55,7 @@ MAX_DATA_LINE_BYTES = 512 * 2**20  # settings allow images of 256 MiB, which are
 REJECTIONS = (sa.exc.IntegrityError, sa.exc.DataError)
 
 Counts = dict[str, int]
+Header = tuple[str, Counts, bool]  # see _decode_header
 
 
 def export_to_path(path: Path, *, replace: bool) -> Counts:
@@ -78,7 +95,7 @@ def export_to_file(file: IO[bytes]) -> Counts:
             archive.write(encode_line(header))
             for table in tables:
                 for line in _export_table(connection, table):
-                    archive.write(encode_line(line))
+                    archive.write(add_checksum(encode_line(line)))
                     advance(1)
     return counts
 
@@ -94,20 +111,22 @@ def import_from_path(path: Path) -> Counts:
     refuse_memory()
     with command_errors(f"{path} cannot be read"), gzip.open(path) as file:
         lines = LineReader(path, file)
-        revision: str
-        counts: Counts
-        revision, counts = lines.read(MAX_HEADER_BYTES, _decode_header)
+        header: Header = lines.read(MAX_HEADER_BYTES, _decode_header)
+        revision, counts, lines.have_checksums = header
         with _empty_tables(revision) as (connection, tables):
-            if counts.keys() != tables.keys():
-                raise lines.error(f"rows must give the number of rows of each table of {revision}")
+            if others := counts.keys() - tables.keys():
+                raise lines.error(f"schema {revision} has no table {min(others)}")
             _require_order(list(counts), lines)
+            checks = Checks(connection, tables, lines)
             with progress("Importing", sum(counts.values())) as advance:
                 for name, count in counts.items():
-                    for imported in _import_table(connection, tables[name], count, lines):
+                    for imported in _import_table(connection, tables[name], count, checks):
                         advance(imported)
             lines.expect_end()
+            lines.raise_problems()
             if revision != head_revision():
                 upgrades.upgrade(connection)
+            delete_first_links(connection)
             renew_epoch(connection)
             rows = sum(index.count_rows(connection) for index in all_indexes())
             with progress("Indexing for search", rows) as advance:
@@ -115,7 +134,7 @@ def import_from_path(path: Path) -> Counts:
                     index.clear(connection)
                     for indexed in index.build(connection):
                         advance(indexed)
-            if violation := find_violation(connection):
+            if violation := find_violation(connection) or checks.find_excess():
                 raise ClickException(f"{path} is inconsistent: {violation}.")
     return counts
 
@@ -159,12 +178,12 @@ def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, s
     with transaction() if is_current else upgrades.schema_change(db.engine) as connection:
         lift_time_limits(connection)
         lock_tables(connection)
-        for table in archived_tables():
-            if connection.execute(sa.select(sa.exists().select_from(table))).scalar_one():
-                raise ClickException(
-                    f"The database is not empty: table {table.name} has rows. "
-                    "Set POSTING_DATABASE_URL to a new database."
-                )
+        if name := find_content(connection):
+            raise ClickException(
+                f"The database is not empty: table {name} has rows. "
+                "Set POSTING_DATABASE_URL to a new database."
+            )
+        delete_own_rows(connection)
         if is_current:
             yield connection, {table.name: table for table in archived_tables()}
         else:
@@ -173,56 +192,46 @@ def _empty_tables(revision: str) -> Iterator[tuple[sa.Connection, Mapping[str, s
 
 
 def _tables_of_schema(connection: sa.Connection) -> dict[str, sa.Table]:
-    """Return the tables of an earlier schema, with the columns that the database has."""
+    """Return the tables with the columns that the database has, of those in the models.
+
+    Migrations only add to the schema, so an earlier schema has nothing else.
+    """
     inspector = sa.inspect(connection)
-    others = (VERSION_TABLE.name, *current_app.extensions[EXTENSION].unmanaged_tables)
-    return {
-        name: sa.Table(
-            name,
-            sa.MetaData(),
-            *(
-                sa.Column(found["name"], _type_of(name, found), nullable=found["nullable"])
-                for found in inspector.get_columns(name)
-            ),
-        )
-        for name in inspector.get_table_names()
-        if not name.startswith(others) and _is_archived(name)
-    }
-
-
-def _is_archived(name: str) -> bool:
-    table = db.metadata.tables.get(name)
-    return table is None or table in archived_tables()
-
-
-def _type_of(table: str, found: ReflectedColumn) -> TypeEngine[Any]:
-    """Return the type of a column as in its model. A former column gets the type it had there."""
-    model, type_ = db.metadata.tables.get(table), found["type"]
-    if model is not None and found["name"] in model.c:
-        return model.c[found["name"]].type
-    if isinstance(type_, sa.DateTime):
-        return UtcDateTime()
-    if isinstance(type_, sa.String):
-        return Identifier if type_.length == ID_LENGTH else sa.String(type_.length)
-    return type_
+    tables = {}
+    for table in archived_tables():
+        if inspector.has_table(table.name):
+            found = {column["name"]: column for column in inspector.get_columns(table.name)}
+            columns = [
+                sa.Column(column.name, column.type, nullable=found[column.name]["nullable"])
+                for column in table.columns
+                if column.name in found
+            ]
+            tables[table.name] = sa.Table(table.name, sa.MetaData(), *columns)
+    return tables
 
 
 def _require_order(names: list[str], lines: LineReader) -> None:
     """Raise ClickException unless each table comes after the tables to which its rows refer."""
     for number, name in enumerate(names):
-        table = db.metadata.tables.get(name)  # a former table refers to no other
-        for key in table.foreign_keys if table is not None else ():
+        for key in db.metadata.tables[name].foreign_keys:
             if (parent := key.column.table.name) in names[number + 1 :]:
                 raise lines.error(f"table {name} must come after {parent}")
 
 
-def _decode_header(header: Any) -> tuple[str, Counts]:
-    """Return the revision of an archive, and its number of rows per table."""
+def _decode_header(line: bytes) -> Header:
+    """Return the revision, the number of rows per table, and whether an export adds checksums."""
+    header = parse(line)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError("not the header of a Posting archive")
-    if header.get("version") != VERSION:
-        raise ValueError(f"the format has version {header.get('version')!r} and not {VERSION}")
     revision, counts = header.get("schema"), header.get("rows")
+    if isinstance(revision, str) and is_too_old(revision):
+        raise ValueError(
+            f"schema {revision}, from before schema {first_revision()}. "
+            f"{how_to_convert('flask import FILE').removesuffix('.')}"
+        )
+    version = header.get("version")
+    if version not in {VERSION, FORMER_VERSION}:
+        raise ValueError(f"the format has version {version!r} and not {VERSION}")
     if not isinstance(revision, str) or revision not in known_revisions():
         raise ValueError(
             f"schema {revision!r}, which this installation does not know; "
@@ -232,41 +241,58 @@ def _decode_header(header: Any) -> tuple[str, Counts]:
         type(count) is int and 0 <= count < 2**63 for count in counts.values()
     ):
         raise ValueError("rows must give the number of rows of each table")
-    return revision, counts
+    return revision, counts, version == VERSION
 
 
 def _import_table(
-    connection: sa.Connection, table: sa.Table, count: int, lines: LineReader
+    connection: sa.Connection, table: sa.Table, count: int, checks: Checks
 ) -> Iterator[int]:
-    """Insert the next `count` rows in batches, and yield the number of rows in each.
+    """Insert the next `count` rows in batches, and yield the number of lines of each.
 
-    Raise ClickException with the line that is invalid or breaks a constraint.
+    Rows with problems are left out, so that the other lines are checked as well.
+    Raise ClickException with the line that is not a row or breaks a constraint.
     """
-    statement = sa.insert(table)
+    lines = checks.lines
     size, max_bytes = BATCH_ROWS, MAX_LINE_BYTES
     if _has_bytes(table):
         size, max_bytes = 1, MAX_DATA_LINE_BYTES
     for start in range(0, count, size):
-        batch = [
-            lines.read(max_bytes, partial(decode_row, table))
-            for _ in range(start, min(start + size, count))
-        ]
-        # Not a `with` block, which would hide a full disk: SQLite then drops the savepoint as well.
-        savepoint = connection.begin_nested()
-        try:
-            connection.execute(statement, batch)
-        except REJECTIONS:
-            savepoint.rollback()
-            # Insert the rows one by one to find the line.
-            for number, row in enumerate(batch, lines.number - len(batch) + 1):
-                try:
-                    connection.execute(statement, row)
-                except REJECTIONS as error:
-                    message = f"rejected by the database ({error_reason(error)})"
-                    raise lines.error(message, number) from None
-            raise
-        savepoint.commit()
-        yield len(batch)
+        batch: dict[int, Row] = {}  # by the number of the line
+        others: dict[int, Row] = {}  # that no export has written
+        for _ in range(start, min(start + size, count)):
+            row, is_own = lines.read(max_bytes, partial(decode_row, table, lines.add_problem))
+            is_own = is_own or not lines.have_checksums
+            if row and (prepared := checks.prepare(table, row, is_own=is_own)):
+                batch[lines.number] = prepared
+                if not is_own:
+                    others[lines.number] = prepared
+        if batch:
+            _insert(connection, table, batch, lines)
+        checks.compare_with_posts(table, others)
+        yield min(size, count - start)
+
+
+def _insert(
+    connection: sa.Connection, table: sa.Table, batch: Mapping[int, Row], lines: LineReader
+) -> None:
+    statement = sa.insert(table)
+    # Not a `with` block, which would hide a full disk: SQLite then drops the savepoint as well.
+    savepoint = connection.begin_nested()
+    try:
+        connection.execute(statement, list(batch.values()))
+    except REJECTIONS:
+        savepoint.rollback()
+        if lines.problems:  # the rows may refer to one that was not inserted
+            return
+        # Insert the rows one by one to find the line.
+        for number, row in batch.items():
+            try:
+                connection.execute(statement, row)
+            except REJECTIONS as error:
+                message = f"rejected by the database ({error_reason(error)})"
+                raise lines.error(message, number) from None
+        raise
+    savepoint.commit()
 
 
 def _has_bytes(table: sa.Table) -> bool:

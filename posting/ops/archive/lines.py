@@ -1,11 +1,16 @@
 """The lines of an archive: one JSON object each, compressed with gzip.
 
+An export ends each row with a checksum of its line. So an import can tell the rows that this
+service has written from all others. A checksum is not a signature: it shows what was changed or
+made elsewhere, but anyone can compute it.
+
 SQLite stores strings longer than their column and integers in text columns; Postgres does not. So
 both directions check what SQLite does not, and every exported row can be imported into either.
 """
 
 import base64
 import gzip
+import hashlib
 import json
 import re
 import zlib
@@ -13,7 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from click import ClickException
@@ -21,20 +26,33 @@ from click import ClickException
 from posting.accounts.fields import USERNAME_PATTERN
 from posting.db.base import Identifier
 from posting.db.types import ID_LENGTH, ID_PATTERN, UtcDateTime, to_rfc3339
+from posting.plurals import count
+
+DIGEST_SIZE = 16  # bytes
+CHECKSUM = b',"checksum":"%b"}\n'
+CHECKSUM_LENGTH = len(CHECKSUM % (b"x" * 2 * DIGEST_SIZE))
+MAX_PROBLEMS = 20  # that an error lists
 
 Row = dict[str, Any]
+Decoded = TypeVar("Decoded")
 
 
 class LineReader:
-    """Read an archive line by line; each error names its line."""
+    """Read an archive line by line; each error names its line.
+
+    Lines after a problem are still read, so that all problems can be corrected together.
+    """
 
     def __init__(self, path: Path, file: gzip.GzipFile) -> None:
         self.path = path
         self.file = file
         self.number = 0
+        self.have_checksums = True
+        self.problems: list[str] = []  # the first ones
+        self.problem_count = 0
 
-    def read(self, max_bytes: int, decode: Callable[[Any], Any]) -> Any:
-        """Read the next line and return its decoded JSON.
+    def read(self, max_bytes: int, decode: Callable[[bytes], Decoded]) -> Decoded:
+        """Read the next line and return what is decoded from it.
 
         `decode` raises ValueError for invalid content, `read` raises ClickException.
         """
@@ -44,7 +62,7 @@ class LineReader:
                 raise ValueError("the file ends before this line")
             if len(line) > max_bytes:
                 raise ValueError(f"longer than {max_bytes:,} bytes")
-            return decode(_parse(line))
+            return decode(line)
         except ValueError as error:
             raise self.error(str(error)) from None
 
@@ -57,6 +75,20 @@ class LineReader:
         """Return an error about the current line, or about an earlier one."""
         return ClickException(f"{self.path}, line {number or self.number}: {message}.")
 
+    def add_problem(self, message: str, number: int | None = None) -> None:
+        """Add a problem of the current line, or of an earlier one."""
+        self.problem_count += 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(self.error(message, number).message)
+
+    def raise_problems(self) -> None:
+        """Raise ClickException if there are problems."""
+        shown = list(self.problems)
+        if others := self.problem_count - len(shown):
+            shown.append(f"And {count(others, 'more problem')}.")
+        if shown:
+            raise ClickException("\n".join(shown))
+
     def _readline(self, max_bytes: int) -> bytes:
         self.number += 1
         try:
@@ -65,7 +97,8 @@ class LineReader:
             raise self.error(f"damaged, or not compressed with gzip ({error})") from None
 
 
-def _parse(line: bytes) -> Any:
+def parse(line: bytes) -> Any:
+    """Return the JSON of a line. Raise ValueError."""
     try:
         return json.loads(line.decode(), object_pairs_hook=_unique_keys)
     except KeyError:
@@ -86,6 +119,24 @@ def encode_line(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
+def add_checksum(line: bytes) -> bytes:
+    """Return the line of a row with its checksum."""
+    start = line.removesuffix(b"}\n")
+    return start + _checksum(start)
+
+
+def has_checksum(line: bytes) -> bool:
+    """Return whether a line ends with its checksum, so that it is as an export has written it."""
+    parts = memoryview(line)  # the line of an image may have hundreds of megabytes
+    return parts[-CHECKSUM_LENGTH:] == _checksum(parts[:-CHECKSUM_LENGTH])
+
+
+def _checksum(start: bytes | memoryview) -> bytes:
+    """Return the end of the line that begins with `start`."""
+    digest = hashlib.blake2b(start, digest_size=DIGEST_SIZE).hexdigest()
+    return CHECKSUM % digest.encode()
+
+
 def encode_row(table: sa.Table, row: Mapping[Any, Any]) -> Row:
     """Return the line for a row. Raise ValueError if it could not be imported again."""
     encoded = {}
@@ -103,21 +154,29 @@ def encode_row(table: sa.Table, row: Mapping[Any, Any]) -> Row:
     return {"table": table.name, "row": encoded}
 
 
-def decode_row(table: sa.Table, line: Any) -> Row:
-    """Return the row of a line. Raise ValueError if the line is invalid."""
-    if not isinstance(line, dict) or line.keys() != {"table", "row"}:
+def decode_row(
+    table: sa.Table, add_problem: Callable[[str], None], text: bytes
+) -> tuple[Row | None, bool]:
+    """Return the row of a line, and whether it is as an export has written it.
+
+    Call `add_problem` for each invalid value, and return None for the row then. Raise ValueError if
+    the line is not a row of the table.
+    """
+    line = parse(text)
+    if not isinstance(line, dict) or line.keys() - {"checksum"} != {"table", "row"}:
         raise ValueError('not of the form {"table": …, "row": {…}}')
     if line["table"] != table.name:
         raise ValueError(f"not a row of {table.name}, although line 1 counts more of them")
-    row, names = line["row"], table.columns.keys()
-    if not isinstance(row, dict) or row.keys() != set(names):
+    given, row, names = line["row"], {}, table.columns.keys()
+    needed = {column.name for column in table.columns if not column.nullable}
+    if not isinstance(given, dict) or not needed <= given.keys() <= set(names):
         raise ValueError(f"a row of {table.name} must have the columns {', '.join(names)}")
     for column in table.columns:
         try:
-            row[column.name] = _decode(column, row[column.name])
+            row[column.name] = _decode(column, given.get(column.name))
         except ValueError as rule:
-            raise ValueError(f"{table.name}.{column.name} {rule}") from None
-    return row
+            add_problem(f"{table.name}.{column.name} {rule}")
+    return row if len(row) == len(names) else None, has_checksum(text)
 
 
 def _decode(column: sa.Column[Any], value: Any) -> Any:

@@ -21,11 +21,12 @@ STANDARD_OUTPUT = Path("-")
 @click.option("--force", is_flag=True, help="Replace the backup that is there.")
 @with_appcontext
 def back_up(target: str, force: bool) -> None:
-    """Back up the SQLite database and your files. The service may run meanwhile.
+    """Back up the database and your files. The service may run meanwhile.
 
-    FOLDER/ will contain posting.db, about.md, custom.css and .env, as far as they exist. FILE will
-    contain the database alone. Only their owner can read them. The copy of the database is checked
-    before it gets its name.
+    FOLDER/ will contain the database, about.md, custom.css and .env, as far as they exist. FILE
+    will contain the database alone. Only their owner can read them. The copy of the database is
+    checked before it gets its name. Its name in FOLDER/ is posting.db. On Postgres, it is
+    posting.dump, an archive of pg_dump.
     """
     path = Path(target)
     if target.endswith("/") or path.is_dir():
@@ -105,9 +106,10 @@ def export_archive(file: Path, force: bool) -> None:
 @click.argument("file", type=FILE)
 @with_appcontext
 def import_archive(file: Path) -> None:
-    """Import FILE, made by `flask export`, into an empty database.
+    """Import FILE, made by `flask export` or another program, into an empty database.
 
-    FILE may come from SQLite or Postgres. Either all of it is imported or nothing.
+    FILE may come from SQLite or Postgres. Either all of it is imported or nothing. Rows of another
+    program are checked like requests, and their images are encoded again.
     """
     ensure_current()
     counts = archive.import_from_path(file)

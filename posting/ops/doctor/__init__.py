@@ -1,20 +1,31 @@
 """Checks of an installation, for `flask doctor`."""
 
-import shlex
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import sleep
 
 import sqlalchemy as sa
+from flask import current_app
 
+from posting.config import ABOUT, CUSTOM_CSS
 from posting.db.base import db
-from posting.db.engine import is_in_memory, sqlite_file, url_without_password
+from posting.db.engine import is_in_memory, sqlite_file
 from posting.db.errors import error_reason
 from posting.db.migrations import is_missing
-from posting.db.migrations.revisions import database_revisions, head_revision, known_revisions
+from posting.db.migrations.revisions import (
+    database_revisions,
+    first_revision,
+    head_revision,
+    how_to_convert,
+    is_too_old,
+    known_revisions,
+)
 from posting.db.transactions import snapshot
-from posting.ops.backup import PG_RESTORE
+from posting.ops.backup import pg_restore_command
 from posting.ops.doctor import backups, entry, postgres, reports, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
+from posting.ops.doctor.schema import MOVE, find_differences
 from posting.ops.integrity import find_inconsistency
 from posting.ops.thumbnails import count_missing
 from posting.plurals import count
@@ -27,12 +38,24 @@ PAUSE = 0.1  # seconds between two tries
 
 def examine() -> Findings:
     """Run all checks and yield their findings. A check that cannot run is a failure as well."""
-    for check in (settings.check, uploads.check, sqlite.check_file, backups.check, _check_database):
+    for check in CHECKS:
         try:
             yield from check()
         except OSError as error:
             fix = "Check the permissions of that file or folder."
             yield failure(f"A check could not run ({error})", fix)
+
+
+def _check_own_files() -> Findings:
+    """Check that the service can read the files that the operator has put beside the database."""
+    for name in (ABOUT, CUSTOM_CSS):
+        file = Path(current_app.instance_path) / name
+        if file.exists() and not os.access(file, os.R_OK):
+            yield failure(
+                f"{file} cannot be read by this user",
+                f"Run this as the service's user. If it is user {os.geteuid()}, run: "
+                f"chown {os.geteuid()} {file}",
+            )
 
 
 def _check_database() -> Findings:
@@ -76,6 +99,16 @@ def _check_database() -> Findings:
             return
 
 
+CHECKS = (
+    settings.check,
+    uploads.check,
+    sqlite.check_file,
+    backups.check,
+    _check_own_files,
+    _check_database,
+)
+
+
 def _run(check: Check, engine: sa.Engine, fix: str) -> Finding:
     """Return what a check finds; a query that fails is a failure with this fix."""
     try:
@@ -101,12 +134,17 @@ def _check_schema(connection: sa.Connection) -> Finding:
         if missing := _missing_tables(connection):
             message = f"The schema is at {head}, but tables are missing: {', '.join(missing)}"
             return failure(message, _fix_for_missing(missing))
+        if difference := find_differences(connection):
+            return difference
         return ok(f"The schema is current, at {head}")
+    [revision] = found or ["none"]
     if known_revisions().issuperset(found):
-        revision = found[0] if found else "none"
         return failure(f"The schema is at {revision} and not at {head}", "Run: flask db upgrade")
+    if is_too_old(revision):
+        message = f"The schema is at {revision}, from before schema {first_revision()}"
+        return failure(message, how_to_convert("flask db upgrade"))
     return failure(
-        f"The schema is at {found[0]}, which this version does not know: a newer one upgraded it",
+        f"The schema is at {revision}, which this version does not know: a newer one upgraded it",
         "Install that version again, or restore a backup from before the upgrade: "
         f"{_restore_command()}",
     )
@@ -126,10 +164,7 @@ def _missing_tables(connection: sa.Connection) -> list[str]:
 
 def _fix_for_missing(tables: list[str]) -> str:
     if set(tables) <= set(_search_tables()):  # which archives do not contain, and an import fills
-        return (
-            "Run: flask export FILE. Then set POSTING_DATABASE_URL to a new database, and run: "
-            "flask db upgrade; flask import FILE"
-        )
+        return MOVE
     return f"Restore a backup: {_restore_command()}"
 
 
@@ -140,7 +175,7 @@ def _search_tables() -> list[str]:
 def _restore_command() -> str:
     if sqlite_file():
         return "flask restore --force FILE"
-    return PG_RESTORE.format(url=shlex.quote(str(url_without_password())), file="FILE")
+    return pg_restore_command(Path("FILE"))
 
 
 def _check_content(connection: sa.Connection) -> Finding:
@@ -163,7 +198,7 @@ def _check_content(connection: sa.Connection) -> Finding:
 
 def _check_entry(connection: sa.Connection) -> Finding:
     if not _is_complete(connection):
-        return ok("The way to new accounts was not checked, for the same reason")
+        return ok("The moderators were not checked, for the same reason")
     return entry.check(connection)
 
 

@@ -8,13 +8,17 @@ from flask import current_app
 
 from posting.db.engine import sqlite_file
 from posting.db.types import now
-from posting.ops.backup_folder import DATABASE
-from posting.ops.doctor.findings import Findings, ok, warning
+from posting.ops.backup_folder import DATABASE, DUMP
+from posting.ops.doctor.findings import Finding, Findings, ok, warning
 from posting.ops.files import KEPT, KEPT_TIME
 from posting.plurals import count
 
 FOLDER = Path("/var/backups/posting")  # as in deploy/posting-backup.service
 MAX_AGE = timedelta(days=2)
+MAKE_BACKUPS = (
+    "Back up every night: docs/operating.md shows how. If your backups are in another place, "
+    "ignore the warning."
+)
 CHECK_BACKUP = (
     "Check the nightly backup, with systemd for example: "
     "systemctl status posting-backup.timer posting-backup.service"
@@ -22,17 +26,8 @@ CHECK_BACKUP = (
 
 
 def check() -> Findings:
+    yield _check_age()
     file = sqlite_file()
-    if file and FOLDER.is_dir() and os.access(FOLDER, os.R_OK | os.X_OK):
-        backups = [*FOLDER.glob(f"*/{DATABASE}"), *FOLDER.glob("*.db")]
-        if backups:
-            newest = max(map(_modified, backups))
-            message = f"The newest backup in {FOLDER} is from {newest:%Y-%m-%d %H:%M} UTC"
-        else:
-            newest = _modified(FOLDER)
-            message = f"There is no backup in {FOLDER} yet"
-        yield ok(message) if now() - newest <= MAX_AGE else warning(message, CHECK_BACKUP)
-
     folders = {Path(current_app.instance_path), *([file.parent] if file else [])}
     for kept in sorted(path for folder in folders for path in folder.glob(f"*{KEPT}*")):
         try:
@@ -44,6 +39,21 @@ def check() -> Findings:
             f"{kept} is what `flask restore` replaced {age} ago",
             f"Once you do not need it any more, run: rm {kept}*",
         )
+
+
+def _check_age() -> Finding:
+    """Check that there is a backup, of whichever database, and that it is new."""
+    if not FOLDER.is_dir():
+        return warning(f"There are no backups: there is no folder {FOLDER}", MAKE_BACKUPS)
+    if not os.access(FOLDER, os.R_OK | os.X_OK):
+        return warning(f"{FOLDER} cannot be read", "Run this as the service's user.")
+    backups = [*FOLDER.glob(f"*/{DATABASE}"), *FOLDER.glob(f"*/{DUMP}"), *FOLDER.glob("*.db")]
+    newest = max(map(_modified, backups), default=None)
+    since = newest or _modified(FOLDER)
+    message = f"There is no backup in {FOLDER} yet"
+    if newest:
+        message = f"The newest backup in {FOLDER} is from {newest:%Y-%m-%d %H:%M} UTC"
+    return ok(message) if now() - since <= MAX_AGE else warning(message, CHECK_BACKUP)
 
 
 def _modified(path: Path) -> datetime:

@@ -49,8 +49,7 @@ def check_usernames(connection: sa.Connection) -> Finding:
         return ok("Usernames are compared independently of the locale")
     return failure(
         f"Usernames are compared with the collation {collation}, which may allow a name twice",
-        "Run: flask db upgrade. If the schema is current, run in psql: "
-        'ALTER TABLE users ALTER COLUMN username TYPE varchar(32) COLLATE "C"',
+        'Run in psql: ALTER TABLE users ALTER COLUMN username TYPE varchar(32) COLLATE "C"',
     )
 
 

@@ -52,11 +52,7 @@ def check_file() -> Findings:
         yield failure("The database is opened read-only", "Remove mode=ro from its URL.")
     elif (owner := _expected_owner(file)) is not None:
         yield warning(f"{file} belongs to another user", f"Run: chown {owner} {file}")
-    mode = file.stat().st_mode
-    if mode & stat.S_IROTH and folder.stat().st_mode & stat.S_IXOTH:
-        yield warning(f"All users of this machine can read {file}", f"Run: chmod o= {file}*")
-    else:
-        yield ok(f"The database is in {file}, mode {stat.S_IMODE(mode):04o}")
+    yield _check_mode(file)
 
     log, *_ = _beside(file)
     if log.exists() and (size := log.stat().st_size) > MAX_WAL_BYTES:
@@ -64,6 +60,17 @@ def check_file() -> Findings:
             f"{log} has {size / MIB:,.0f} MiB: a process does not end its read transaction",
             "Restart the service and any other process that has the database open.",
         )
+
+
+def _check_mode(file: Path) -> Finding:
+    """Check that only the owner of a database can read it, and the files beside it."""
+    folder = file.parent.stat().st_mode
+    modes = [path.stat().st_mode for path in (file, *_beside(file)) if path.exists()]
+    if folder & stat.S_IXOTH and any(mode & stat.S_IROTH for mode in modes):
+        return warning(f"All users of this machine can read {file}", f"Run: chmod go= {file}*")
+    if folder & stat.S_IXGRP and any(mode & stat.S_IRGRP for mode in modes):
+        return warning(f"The group of {file} can read it", f"Run: chmod g= {file}*")
+    return ok(f"The database is in {file}, mode {stat.S_IMODE(modes[0]):04o}")
 
 
 def _access_denied(path: Path) -> Finding:
@@ -94,8 +101,10 @@ def _expected_owner(file: Path) -> int | None:
 def is_wal(file: Path) -> bool:
     """Return whether a database is in WAL mode.
 
-    For a file that is no database, return True: the other checks report it.
+    For a file that is not a database, return True: the other checks report it.
     """
+    if _beside(file)[0].exists():
+        return True  # to open the file would end the locks that SQLite has on it in this process
     with file.open("rb") as pages:
         header = pages.read(20)  # see https://www.sqlite.org/fileformat.html
     return not header.startswith(b"SQLite format 3\0") or header[19:] == b"\2"

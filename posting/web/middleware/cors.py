@@ -45,12 +45,16 @@ class Cors:
     def __init__(self, app: Flask) -> None:
         self._app, self._origins = app.wsgi_app, app.config["TRUSTED_ORIGINS"]
         self._everyone_may_read = everyone_may_read(app.config)
+        # The page of another origin may read why its write was refused: this error has no data.
+        self._refusal = ANY_ORIGIN if self._everyone_may_read else ()
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         added = self._added_headers(environ)
+        if_refused = () if any(name == ANY_ORIGIN[0][0] for name, _ in added) else self._refusal
 
         def start(status: str, fields: list[tuple[str, str]], *exc_info: Any) -> Any:
-            return start_response(status, [*fields, *added], *exc_info)
+            last = if_refused if status.startswith("403") else ()
+            return start_response(status, [*fields, *added, *last], *exc_info)
 
         return self._app(environ, start)
 

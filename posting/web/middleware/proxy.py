@@ -14,6 +14,8 @@ from posting.config import is_base_url
 from posting.web.problems import Coded
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# Load balancers and containers ask a server by its address. The responses contain no URL.
+HEALTH = ("/healthz", "/readyz")
 
 
 class NoHost(BadRequest):
@@ -36,16 +38,27 @@ def init_app(app: Flask) -> None:
 def refuse_other_hosts() -> None:
     """Raise 400 unless the request is for the host of the public URL, if one is set, or a loopback.
 
+    Checks of the health of the service may also name an IP address as the host.
+
     Without a public URL, the host may be any that can be part of a URL. Flask's TRUSTED_HOSTS is
     case-sensitive, and refuses every IPv6 address.
     """
     host = request_host()
     if public_url := current_app.config["PUBLIC_URL"]:
         name = re.sub(r":[0-9]+$", "", host).strip("[]").lower()
-        if name not in {urlsplit(public_url).hostname, *LOOPBACK}:
+        is_served = name in {urlsplit(public_url).hostname, *LOOPBACK}
+        if not is_served and not (request.path in HEALTH and _is_address(name)):
             raise OtherHost
     elif not _is_valid(host):
         raise NoHost
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def request_host() -> str:

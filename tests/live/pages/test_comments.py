@@ -1,5 +1,7 @@
 """Comments in the page: what changes in place, what is new, and threads that are folded."""
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.live.browser import ADD_COMMENTS, answer, fill_editor, publish, reply_to, write
@@ -123,6 +125,57 @@ def test_new_comments_in_a_part_of_a_thread_are_marked(sign_up):
     expect(ada.locator(".new")).to_have_count(0)
     ada.goto(post)
     expect(ada.locator(".new", has_text="A reply above")).to_have_count(1)
+
+
+def test_the_first_comments_on_a_post_are_new(sign_up):
+    ada, grace = sign_up(), sign_up()
+    write(grace)
+    ada.goto(grace.url)
+    expect(ada.get_by_label("Your comment")).to_be_editable()
+    answer(grace, "First")
+    answer(grace, "Second")
+    ada.reload()
+    expect(ada.locator(".new")).to_have_count(2)
+
+
+def test_new_comments_on_later_pages_are_marked(sign_up):
+    ada, grace = sign_up(), sign_up()
+    write(grace)
+    post = grace.url
+    first, *_ = grace.evaluate(ADD_COMMENTS, [f"Comment {number}" for number in range(205)])
+    ada.goto(post)
+    expect(ada.locator(".thread > li")).to_have_count(200)
+    expect(ada.locator(".new")).to_have_count(0)
+    ada.get_by_role("link", name="More comments").click()
+    expect(ada.locator(".thread > li")).to_have_count(5)
+    expect(ada.locator(".new")).to_have_count(0)
+    # The reply moves comments from the first page to the second, so the address of that changes.
+    grace.goto(f"{post}?comment={first}")
+    reply_to(grace, grace.locator(f"#c-{first}"), "A reply")
+    (last,) = grace.evaluate(ADD_COMMENTS, ["Last"])
+    ada.goto(f"{post}?comment={last}#c-{last}")
+    expect(ada.locator(".new")).to_have_text(re.compile("Last"))
+    ada.goto(post)
+    expect(ada.locator(".new")).to_have_text(re.compile("A reply"))
+    ada.get_by_role("link", name="More comments").click()
+    expect(ada.locator(f"#c-{last}")).to_be_visible()
+    expect(ada.locator(".new")).to_have_count(0)
+    grace.evaluate(ADD_COMMENTS, ["After the last"])
+    ada.goto(f"{post}?sort=newest")
+    expect(ada.locator(".new")).to_have_text(re.compile("After the last"))
+
+
+def test_new_comments_stay_marked_when_the_reader_answers_one(sign_up):
+    ada, grace = sign_up(), sign_up()
+    write(grace)
+    ada.goto(grace.url)
+    expect(ada.get_by_label("Your comment")).to_be_editable()
+    answer(grace, "First")
+    answer(grace, "Second")
+    ada.reload()
+    expect(ada.locator(".new")).to_have_count(2)
+    reply_to(ada, ada.locator(".level-1").first, "Thank you.")
+    expect(ada.locator(".new")).to_have_text([re.compile("First"), re.compile("Second")])
 
 
 def test_a_new_comment_that_is_folded_away_is_shown(sign_up):

@@ -61,7 +61,7 @@ def test_a_comment_by_an_account_that_is_gone(url, sign_up):
     write(ada)
     grace.goto(ada.url)
     answer(grace, "And cloth?")
-    session = {"session": grace.context.cookies()[0]["value"]}
+    session = {cookie["name"]: cookie["value"] for cookie in grace.context.cookies()}
     user = requests.get(f"{url}/users/me", cookies=session, timeout=20).json()["id"]
     gone = requests.delete(f"{url}/users/{user}?content=keep", cookies=session, timeout=20)
     assert gone.status_code == 204

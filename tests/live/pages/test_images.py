@@ -1,5 +1,6 @@
 """Images that are chosen in the editor: sent once, and none is lost."""
 
+import io
 import re
 
 import PIL.Image
@@ -136,6 +137,44 @@ def test_an_image_with_too_many_pixels_is_made_smaller(sign_up, tmp_path):
     publish(page)
     expect_post(page)
     expect(page.locator("figure img")).to_have_attribute("width", "2560")
+
+
+def test_no_animation_becomes_a_still_image(sign_up, tmp_path):
+    page = sign_up()
+    fill_editor(page, TITLE, TEXT)
+    frames = [pictures.noise((1100, 1000)), pictures.noise((1000, 1100)).rotate(90, expand=True)]
+    for format, name, options in (
+        ("PNG", "sea.png", {}),
+        ("WEBP", "sea.webp", {"lossless": True, "method": 0}),
+    ):
+        file = tmp_path / name
+        options |= {"save_all": True, "append_images": frames[1:]}
+        file.write_bytes(pictures.encoded(frames[0], format, **options))
+        assert file.stat().st_size > 5_242_880
+        page.get_by_label("Add images").set_input_files(file)
+        text = f"{name} is larger than 5 MB. Make the animation smaller."
+        expect(page.get_by_text(text)).to_be_visible()
+    file = tmp_path / "sea.avif"
+    file.write_bytes(pictures.animation("AVIF", mode="RGB"))
+    page.get_by_label("Add images").set_input_files(file)
+    expect(page.get_by_text("sea.avif is an animation. Save it as GIF or WebP")).to_be_visible()
+    expect(page.locator("[data-images] > li")).to_have_count(0)
+
+
+def test_an_image_that_is_made_smaller_stays_transparent(url, sign_up, tmp_path):
+    page = sign_up()
+    fill_editor(page, TITLE, TEXT)
+    drawing = PIL.Image.new("RGBA", (5200, 5000))
+    drawing.paste((200, 0, 0, 255), (0, 0, 2600, 5000))
+    file = tmp_path / "drawing.png"
+    file.write_bytes(pictures.encoded(drawing, "PNG"))
+    page.get_by_label("Add images").set_input_files(file)
+    publish(page)
+    expect_post(page)
+    source = page.locator("figure img").get_attribute("src")
+    content = requests.get(f"{url}{source}", timeout=20).content
+    image = PIL.Image.open(io.BytesIO(content)).convert("RGBA")
+    assert [image.getpixel((x, 100))[3] for x in (100, 2500)] == [255, 0]
 
 
 class TestInTheText:

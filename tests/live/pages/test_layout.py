@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from tests.helpers import pictures
 from tests.live.browser import (
+    PASSWORD,
     TOUCH,
     answer,
     expect_post,
@@ -114,6 +115,60 @@ def test_a_printed_page_has_what_is_read_and_no_more(sign_up):
     assert color == "rgb(0, 0, 0)"
 
 
+def test_a_printed_page_cuts_nothing(sign_up):
+    page = sign_up()
+    write(page, "On engines", f"```\n{'code ' * 60}\n```\n\n| a |\n|---|\n| {'word' * 60} |")
+    page.emulate_media(media="print")
+    for part in ("pre", ".table"):
+        is_cut = page.locator(f".text {part}").evaluate(
+            "part => part.scrollWidth > part.clientWidth"
+        )
+        assert not is_cut, part
+
+
+def test_a_list_in_a_comment_looks_like_one_in_a_post(sign_up):
+    page = sign_up()
+    text = (
+        "- one\n  - two\n    - three\n\n1. four\n   - five\n\n> - six\n\nA note[^1].\n\n[^1]: Seven"
+    )
+    write(page, "On lists", text)
+    page.get_by_label("Your comment").fill(text)
+    page.get_by_role("button", name="Comment", exact=True).click()
+    expect(page.locator(".thread .footnotes")).to_be_visible()
+    looks = """text => [...text.querySelectorAll("ul, ol")].map((list) => {
+      const {listStyleType, marginTop} = getComputedStyle(list);
+      return [listStyleType, parseFloat(marginTop) > 0];
+    })"""
+    of_post = page.locator(".post .text").evaluate(looks)
+    assert of_post[:3] == [["disc", False], ["circle", False], ["square", False]]  # it is first
+    assert ["disc", True] in of_post
+    of_comment = page.locator(".thread .text").evaluate(looks)
+    assert of_comment == of_post
+
+
+def test_what_is_in_the_menu_is_in_line(sign_up):
+    page = sign_up()
+    page.locator(".menu summary").click()
+    begins = """() => [...document.querySelectorAll(".menu li > *")]
+      .filter((element) => element.checkVisibility())
+      .map((element) => {
+        const range = new Range();
+        range.selectNodeContents(element);
+        return range.getBoundingClientRect().left;
+      })"""
+    places = page.evaluate(begins)
+    assert len(places) == 4
+    assert len({*places}) == 1
+
+
+def test_no_ring_is_around_a_heading_on_touch_screens(sign_up):
+    page = sign_up(**TOUCH)
+    write(page)
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_be_focused()
+    assert heading.evaluate("heading => getComputedStyle(heading).outlineStyle") == "none"
+
+
 def test_a_finger_hits_everything(people, url, sign_up):
     page = sign_up(**TOUCH)
     write(page, "On engines", "They weave algebra.")
@@ -150,9 +205,8 @@ def test_actions_are_apart_and_begin_where_the_text_does(sign_up, options):
     ada, grace = sign_up(), sign_up(**options)
     write(ada)
     grace.goto(ada.url)
-    expect(grace.get_by_role("button", name="Report").first).to_be_visible()
+    expect(grace.locator(".post .actions > *").filter(visible=True)).to_have_count(3)
     places = grace.evaluate(ACTIONS)
-    assert len(places) == 3
     assert places[0][0] == pytest.approx(grace.locator("h1").bounding_box()["x"], abs=1)
     for (_, end), (start, _) in pairwise(places):
         assert start - end >= 15
@@ -316,6 +370,26 @@ def test_images_have_names(sign_up, picture_files):
     page.get_by_role("button", name="Publish").click()
     expect(page.get_by_role("link", name="A loom")).to_be_visible()
     expect(page.get_by_role("link", name="Image 2 of 2, without a description")).to_be_visible()
+
+
+LINES = "line => line.clientHeight / parseFloat(getComputedStyle(line).lineHeight)"
+
+
+@pytest.mark.parametrize("show", ["posts", "comments", "members"])
+def test_lines_with_times_stay_single_lines(people, url, show):
+    """A time becomes words while the page is loaded, and a line that becomes two moves the rest."""
+    account = {"username": f"weavers-of-{show}-in-elm-road", "password": PASSWORD}
+    page = people.open_page(base_url=url, viewport={"width": 320, "height": 700})
+    page.request.post("/signup", data=account)
+    page.request.post("/signin", data=account)
+    post = page.request.post("/posts", data={"title": show, "content": "They weave."}).json()
+    page.request.post(f"/posts/{post['id']}/comments", data={"content": show})
+    page.goto(f"/search?q={show}&show={show}")
+    line = page.locator(".posts .meta").first
+    expect(line).to_contain_text("weavers")
+    for text in ("now", "on September 30, 2026"):
+        line.locator("time").evaluate("(time, text) => time.textContent = text", text)
+        assert line.evaluate(LINES) < 1.5, text
 
 
 @pytest.mark.parametrize("has_touch", [False, True])

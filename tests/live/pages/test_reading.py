@@ -1,5 +1,7 @@
 """The whole way of a reader, by keyboard and by touch: new comments, long threads, search."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from playwright.sync_api import expect
 
@@ -122,3 +124,15 @@ def test_unsent_texts_and_images_are_deleted_by_touch(by_touch, picture_files):
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete image 1").tap()
     expect(page.locator("figure")).to_have_count(0)
+
+
+def test_what_has_happened_is_not_in_the_future_for_a_slow_clock(sign_up):
+    page = sign_up()
+    write(page)
+    page.clock.set_fixed_time(datetime.now(UTC) - timedelta(minutes=9))
+    page.reload()
+    expect(page.locator("#post time")).to_have_text("now")
+    page.goto("/settings")
+    page.get_by_label("Name", exact=True).fill("Backup")
+    page.get_by_role("button", name="Create a token").click()
+    expect(page.locator("[data-tokens] time")).to_have_text("next year")

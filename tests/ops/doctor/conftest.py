@@ -14,7 +14,7 @@ Usage = namedtuple("Usage", "total used free")
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch, tmp_path):
-    """A machine with two cores, without nginx and backups, and with space on every disk."""
+    """A machine with two cores, without nginx, new, and with space on every disk."""
 
     def set_space(free, total=10_000 * MIB):
         usage = Usage(total, total - free, free)
@@ -22,13 +22,16 @@ def machine(monkeypatch, tmp_path):
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(uploads, "NGINX", tmp_path / "nginx")
-    monkeypatch.setattr(backups, "FOLDER", tmp_path / "no-backups")
+    folder = tmp_path.parent / f"{tmp_path.name}-backups"
+    folder.mkdir()
+    monkeypatch.setattr(backups, "FOLDER", folder)
     set_space(5000 * MIB)
     return set_space
 
 
 @pytest.fixture
-def healthy(make_app):
+def healthy(make_app, moderator):
+    """A service on the database of the tests, with a moderator."""
     return make_app(**GOOD)
 
 

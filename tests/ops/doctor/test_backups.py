@@ -14,15 +14,12 @@ from tests.helpers import ROOT
 from tests.helpers.doctor import examine, only_problem, problems
 
 SHIPPED_FOLDER = backups.FOLDER  # which the tests replace
-pytestmark = pytest.mark.skipif(bool(POSTGRES), reason="Postgres has backups of its own")
+on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="restores SQLite")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    path = tmp_path / "backups"
-    path.mkdir()
-    monkeypatch.setattr(backups, "FOLDER", path)
-    return path
+def folder():
+    return backups.FOLDER
 
 
 def add(file, days=0.0):
@@ -37,7 +34,7 @@ def set_age(path, days):
     os.utime(path, (time, time))
 
 
-@pytest.mark.parametrize("name", ["Monday/posting.db", "Monday.db"])
+@pytest.mark.parametrize("name", ["Monday/posting.db", "Monday/posting.dump", "Monday.db"])
 def test_a_new_backup_is_ok(healthy, folder, name):
     add(folder / "Sunday.db", days=7)
     add(folder / name, days=1.9)
@@ -47,7 +44,7 @@ def test_a_new_backup_is_ok(healthy, folder, name):
     assert message.startswith(f"The newest backup in {folder} is from {made} ")
 
 
-@pytest.mark.parametrize("name", ["Monday/posting.db", "Monday.db"])
+@pytest.mark.parametrize("name", ["Monday/posting.db", "Monday/posting.dump", "Monday.db"])
 def test_an_old_backup_is_a_warning(healthy, folder, name):
     add(folder / name, days=2.1)
     add(folder / "unfinished" / "about.md")
@@ -62,10 +59,15 @@ def test_a_folder_without_backups_is_a_warning_after_two_days(healthy, folder):
     only_problem(healthy, "warning", f"There is no backup in {folder} yet")
 
 
-def test_a_folder_that_cannot_be_read_says_nothing(healthy, folder, monkeypatch):
-    set_age(folder, 3)
+def test_a_missing_folder_is_a_warning(healthy, folder):
+    folder.rmdir()
+    fix = only_problem(healthy, "warning", f"There are no backups: there is no folder {folder}")
+    assert "docs/operating.md" in fix
+
+
+def test_a_folder_that_cannot_be_read_is_a_warning(healthy, folder, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, _: path != folder)
-    assert problems(healthy) == []
+    only_problem(healthy, "warning", f"{folder} cannot be read")
 
 
 def test_the_folder_is_that_of_the_nightly_backup():
@@ -73,6 +75,7 @@ def test_the_folder_is_that_of_the_nightly_backup():
     assert set(re.findall(r"/var/backups/\w+", unit)) == {str(SHIPPED_FOLDER)}
 
 
+@on_sqlite
 @pytest.mark.parametrize(("days", "age"), [(0.1, "0 days"), (1.5, "1 day"), (40.5, "40 days")])
 def test_a_file_that_a_restore_has_left_is_a_warning(own, days, age):
     app, file = own

@@ -47,6 +47,16 @@ def test_an_unreachable_database_is_one_failure(flask):
     assert "hidden" not in output
 
 
+@pytest.mark.parametrize("name", ["about.md", "custom.css"])
+def test_a_file_that_the_service_cannot_read_is_a_failure(healthy, tmp_path, monkeypatch, name):
+    file = tmp_path / name
+    file.touch()
+    monkeypatch.setattr(healthy, "instance_path", str(tmp_path))
+    assert problems(healthy) == []
+    monkeypatch.setattr(os, "access", lambda path, _: path != file)
+    assert "chown" in only_problem(healthy, "failure", f"{file} cannot be read")
+
+
 def test_a_database_in_memory_is_a_warning(make_app):
     only_problem(make_app(DATABASE_URL="sqlite://", **GOOD), "warning", "in memory")
 
@@ -133,7 +143,7 @@ def test_a_missing_table_of_postgres_is_a_failure_until_a_backup_is_restored(
 
 @pytest.mark.parametrize(
     ("table", "number"),
-    [("post_search", "2 posts"), ("comment_search", "1 comment"), ("user_search", "1 user")],
+    [("post_search", "2 posts"), ("comment_search", "1 comment"), ("user_search", "2 users")],
 )
 def test_rows_that_are_not_indexed_are_a_failure(healthy, alice, flask, table, number):
     alice.add_comment(alice.create_post("On engines"), "A comment")

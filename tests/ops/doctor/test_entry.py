@@ -1,4 +1,4 @@
-"""A setting for new accounts that needs a moderator while there is none."""
+"""A community without a moderator."""
 
 import pytest
 import sqlalchemy as sa
@@ -35,5 +35,11 @@ def test_only_an_active_moderator_counts(make_app, moderator, settings, state):
     "others",
     [{"SIGNUP": "open"}, {"SIGNUP": "closed"}, {"SIGNUP": "invitation", "INVITATIONS": "members"}],
 )
-def test_otherwise_no_moderator_is_needed(make_app, others):
-    assert problems(make_app(**GOOD | others)) == []
+def test_without_a_moderator_no_reports_are_looked_at(make_app, sign_in, others):
+    app = make_app(**GOOD | others)
+    assert problems(app) == []  # there is no account yet
+    sign_in("alice")
+    fix = only_problem(app, "warning", "No active account is that of a moderator")
+    assert fix.startswith("Run: flask users promote NAME")
+    sign_in("alice", role="moderator")
+    assert problems(app) == []

@@ -15,7 +15,6 @@ from pysqlite3 import dbapi2
 from posting.accounts.models import User
 from posting.db.base import db
 from posting.db.engine import close_connections, sqlite_file
-from posting.db.migrations.revisions import head_revision
 from posting.db.transactions import transaction
 from posting.db.types import now
 from posting.ops.doctor import sqlite
@@ -131,7 +130,7 @@ DAMAGES = {
     ),
     "older schema": (
         lambda file: change(file, "UPDATE alembic_version SET version_num = '0007'"),
-        f"The schema is at 0007 and not at {head_revision()}",
+        "The schema is at 0007, from before schema 0025",
     ),
 }
 
@@ -259,7 +258,10 @@ def test_a_read_only_url_is_a_failure(own):
 
 def test_a_read_only_file_system_is_a_failure(own, monkeypatch):
     app, file = own
-    monkeypatch.setattr(os, "access", lambda *_: False)
+    access = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: path not in {file, file.parent} and access(path, mode)
+    )
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
     assert f"remount,rw {file.parent}" in only_problem(app, "failure", "read-only")
 
@@ -331,7 +333,21 @@ def test_a_file_that_all_users_can_read_is_a_warning(own):
     assert problems(app) == []  # no other user can enter its folder
     file.parent.chmod(0o755)
     fix = only_problem(app, "warning", "All users of this machine can read")
-    assert fix == f"Run: chmod o= {file}*"
+    assert fix == f"Run: chmod go= {file}*"
+    file.chmod(0o640)
+    fix = only_problem(app, "warning", f"The group of {file} can read it")
+    assert fix == f"Run: chmod g= {file}*"
+    file.chmod(0o600)
+    assert problems(app) == []
+
+
+def test_a_log_that_all_users_can_read_is_a_warning(own):
+    app, file = own
+    file.parent.chmod(0o755)
+    with app.app_context(), db.engine.connect() as connection:
+        connection.execute(sa.text("SELECT count(*) FROM posts"))
+        Path(f"{file}-wal").chmod(0o644)
+        assert problems(app) == [("warning", f"All users of this machine can read {file}")]
 
 
 def test_a_file_that_cannot_be_written_is_a_failure(own, monkeypatch):

@@ -43,6 +43,23 @@ def test_a_suspension_is_lifted(url, sign_up, sign_up_moderator):
         expect(panel.get_by_role("button", name=name)).to_be_hidden()
 
 
+def test_a_second_suspension_shows_the_first_before_it_replaces_it(sign_up, sign_up_moderator):
+    ada, morgan, olga = sign_up(), sign_up_moderator(), sign_up_moderator()
+    panel = olga.get_by_role("group", name="What moderators see")
+    for moderator in (morgan, olga):
+        moderator.goto(f"/@{name_of(ada)}")
+        press(moderator, "Moderate")
+        press(moderator.get_by_role("group", name="What moderators see"), "Suspend")
+    fill_opened(morgan, ADVERTISING, "Suspend")
+    expect(morgan.get_by_role("button", name="Lift the suspension")).to_be_visible()
+    fill_opened(olga, "Rude words.", "Suspend")
+    problem = olga.locator(".opened .problem").last
+    expect(problem).to_contain_text(f"Reason: {ADVERTISING} Suspend again to replace this.")
+    expect(olga.locator(".opened").get_by_role("textbox")).to_have_value("Rude words.")
+    press(olga.locator(".opened"), "Suspend")
+    expect(panel).to_contain_text("Reason: Rude words.")
+
+
 def test_everything_by_a_member_is_deleted_in_steps(sign_up, sign_up_moderator):
     ada, morgan = sign_up(), sign_up_moderator()
     for title in ("On looms", "On mills"):

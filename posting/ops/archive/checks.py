@@ -1,0 +1,172 @@
+"""The rules of the API, for rows of an archive that no export of this service has written.
+
+The author of an archive that is made by hand, or from another forum, gets the same errors as a
+client: the schemas of requests check the texts.
+"""
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from marshmallow import Schema, ValidationError, fields
+
+from posting.accounts import passwords, tokens
+from posting.accounts.schemas import Profile, RemovalQuery, SignUp, TokenInput
+from posting.comments.schemas import CommentChange
+from posting.config import parse_scrypt_parameters
+from posting.db.types import UtcDateTime, now
+from posting.images.models import Image
+from posting.images.schemas import ImageChange
+from posting.invitations import models as invitations
+from posting.invitations.schemas import InvitationInput
+from posting.moderation.schemas import ReportDecision, ReportInput
+from posting.moderation.views.acts import MAX_PINNED
+from posting.ops.archive.lines import LineReader, Row
+from posting.ops.archive.pictures import Pictures
+from posting.posts.models import Post
+from posting.posts.schemas import IMAGES_PER_POST, PostInput
+from posting.web.schemas import Input
+
+
+def _rules(schema: type[Input], *without: str, **others: fields.Field[object]) -> Schema:
+    """Return a schema of the fields of a request `without` some, and of other fields."""
+    return schema.from_dict(others)(exclude=without, partial=True)
+
+
+_REASON = RemovalQuery().fields["reason"]
+# The columns of each table that people write. A column that is null is not checked.
+TEXTS = {
+    "users": _rules(
+        Profile, "password", application=SignUp().fields["application"], suspension_reason=_REASON
+    ),
+    "posts": _rules(PostInput),
+    "comments": _rules(CommentChange),
+    "images": _rules(ImageChange),
+    "invitations": _rules(InvitationInput, "expires_at"),
+    "tokens": _rules(TokenInput, "expires_at"),
+    "reports": _rules(ReportInput, note=ReportDecision().fields["note"]),
+    "acts": _rules(RemovalQuery),
+    "notifications": _rules(RemovalQuery),
+}
+ENDS = {"ends_at", "expires_at", "suspended_until"}  # times that may be in the future
+LIFETIMES = {"invitations": invitations.MAX_LIFETIME, "tokens": tokens.MAX_LIFETIME}
+# The least value of columns that grow by one. The largest leaves room below 32 bits.
+LEAST, LARGEST = {"version": 1, "hits": 0}, 1_000_000_000
+LATER = ("updated_at", "edited_at", "last_comment_at", "last_seen_at")  # than `created_at`
+TOO_MANY = {  # what a limit counts, and the first id that exceeds it
+    f"post {{}} has more than {IMAGES_PER_POST} images": (
+        sa.select(Image.post_id).group_by(Image.post_id).having(sa.func.count() > IMAGES_PER_POST)
+    ),
+    f"post {{}} is pinned, and {MAX_PINNED} later ones are": (
+        sa.select(Post.id)
+        .where(Post.pinned_at.is_not(None))
+        .order_by(Post.pinned_at.desc(), Post.id)
+        .offset(MAX_PINNED)
+    ),
+}
+
+
+class Checks:
+    """The checks of an import. They add the problems of a row to those of `lines`."""
+
+    def __init__(
+        self, connection: sa.Connection, tables: Mapping[str, sa.Table], lines: LineReader
+    ) -> None:
+        self.connection, self.tables, self.lines = connection, tables, lines
+        self.pictures = Pictures(connection, tables, lines)
+        self.time = now()
+        self.has_others = False
+
+    def prepare(self, table: sa.Table, row: Row, *, is_own: bool) -> Row | None:
+        """Return the row that is to be inserted for that of a line, or None if it has problems."""
+        self.has_others |= not is_own
+        if table.name == "image_data":
+            return self.pictures.prepare_data(row, is_own=is_own)
+        if table.name == "thumbnails":
+            return self.pictures.prepare_thumbnail(row, is_own=is_own)
+        if is_own:
+            return row
+        problem_count = self.lines.problem_count
+        if table.name == "images":
+            self.pictures.distrust(row["id"])
+        if table.name == "users":
+            row |= {"password_hash": self._prepare_hash(row["password_hash"])}
+        self._check_times(table, row)
+        self._check_numbers(table.name, row)
+        row = self._check_texts(table.name, row)
+        return row if self.lines.problem_count == problem_count else None
+
+    def compare_with_posts(self, table: sa.Table, rows: Mapping[int, Row]) -> None:
+        """Check that these rows, by the number of their line, are not older than their post."""
+        if table.name not in {"comments", "images"} or not rows:
+            return
+        posts = self.tables["posts"]
+        older = (
+            sa.select(table.c.id)
+            .join(posts, posts.c.id == table.c.post_id)
+            .where(table.c.id.in_([row["id"] for row in rows.values()]))
+            .where(table.c.created_at < posts.c.created_at)
+        )
+        found = set(self.connection.scalars(older))
+        for number, row in rows.items():
+            if row["id"] in found:
+                self.lines.add_problem(
+                    f"{table.name}.created_at is before that of the post", number
+                )
+
+    def find_excess(self) -> str | None:
+        """Return a message about the first row that exceeds a limit, or None."""
+        for message, query in TOO_MANY.items() if self.has_others else ():
+            found = self.connection.scalar(query.limit(1))
+            if found is not None:
+                return message.format(found)
+        return None
+
+    def _check_texts(self, name: str, row: Row) -> Row:
+        schema = TEXTS.get(name)
+        if schema is None:
+            return row
+        names = {name for name in schema.fields if row.get(name) is not None}
+        try:
+            loaded: Row = schema.load({name: row[name] for name in names})
+        except ValidationError as error:
+            for column, texts in error.normalized_messages().items():
+                self.lines.add_problem(f"{name}.{column}: {' '.join(texts).rstrip('.')}")
+            return row
+        return row | loaded
+
+    def _check_times(self, table: sa.Table, row: Row) -> None:
+        lifetime = LIFETIMES.get(table.name)
+        for column in table.columns:
+            value, name = row[column.name], f"{table.name}.{column.name}"
+            if not isinstance(column.type, UtcDateTime) or value is None:
+                continue
+            if column.name not in ENDS:
+                if value > self.time:
+                    self.lines.add_problem(f"{name} is in the future")
+            elif lifetime and value > self.time + lifetime:
+                self.lines.add_problem(f"{name} is too far in the future")
+            if column.name in LATER and value < row["created_at"]:
+                self.lines.add_problem(f"{name} is before created_at")
+
+    def _check_numbers(self, name: str, row: Row) -> None:
+        for column in LEAST.keys() & row.keys():
+            if not LEAST[column] <= row[column] <= LARGEST:
+                self.lines.add_problem(
+                    f"{name}.{column} must be from {LEAST[column]} to {LARGEST:,}"
+                )
+
+    def _prepare_hash(self, password_hash: str) -> str:
+        """Return a hash that can be checked. An empty one becomes one that no password has."""
+        if not password_hash:
+            return passwords.dummy_hash()
+        method, *parts = password_hash.split("$")
+        try:
+            parse_scrypt_parameters(method)
+            is_valid = len(parts) == 2 and all(parts) and password_hash.isascii()
+        except ValueError:
+            is_valid = False
+        if not is_valid:
+            self.lines.add_problem(
+                "users.password_hash must be empty, or scrypt:N:r:p$salt$hash as Posting writes it"
+            )
+        return password_hash
