@@ -72,14 +72,13 @@ BEFORE_REQUEST = (
     access_log.start_timer,  # first, to measure all of the request
     headers.assign_request_id,  # before anything that can fail, since errors name the id
     headers.drop_invalid_dates,
-    transactions.end_transaction,  # of an earlier request, when a test keeps its app context
+    transactions.end_session,  # of an earlier request, when a test keeps its app context
     proxy.refuse_other_hosts,  # before checks that compare the request with its host
     csrf.refuse_cross_site_writes,
     current_user.refuse_visitors_without_endpoint,  # last: 401 comes after the errors of the others
 )
 AFTER_REQUEST = (
-    errors.catch_failed_rollback,  # before the others, since it may replace the response
-    headers.add_headers,  # before those below: the ETag is made from the whole response
+    headers.add_headers,  # first: the ETag is made from the whole response
     response_cache.store,  # with all headers, but before a 304 loses its body
     etags.make_conditional,
     access_log.record,  # last: it logs the status that is sent

@@ -227,10 +227,10 @@ def test_transactions_begin_by_our_own_functions():
     """The `begin` of an engine or a connection sends nothing, so each statement would commit."""
     assert modules_that_call(r".*(engine|connection)\.begin\(.*\)") == set()
     assert modules_that_call(r".*engine(\(.*\)|\))?\.connect\(\)") == {
-        "posting.db.group_commit",
         "posting.db.migrations.revisions",
         "posting.db.migrations.upgrades",
         "posting.db.transactions",
+        "posting.db.writer",
     }
 
 

@@ -8,7 +8,7 @@ from posting.accounts.current_user import current_user
 from posting.accounts.events import Removal
 from posting.accounts.models import Act
 from posting.db.events import announce
-from posting.db.transactions import after_commit, execute
+from posting.db.transactions import execute
 from posting.web import audit
 
 OPERATOR = "operator"
@@ -47,7 +47,7 @@ def record_by_operator(
 def _record(**values: Any) -> None:
     execute(_INSERT, **values)
     target = describe_target(values["target_kind"], values["target_id"], values["user_id"])
-    after_commit(lambda: audit.log("moderation", act=values["action"], target=target))
+    audit.log("moderation", act=values["action"], target=target)
 
 
 def describe_target(kind: str, id: str, user: str | None) -> str:

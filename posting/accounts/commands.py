@@ -22,7 +22,7 @@ from posting.accounts.store import approve_account
 from posting.accounts.usernames import UsernameTaken, create_account
 from posting.cli import escape, examples, json_option, link_base, print_link, warn_about_links
 from posting.db.migrations import require_current
-from posting.db.transactions import Row, commit
+from posting.db.transactions import Row, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
 from posting.plurals import count
 from posting.progress import progress
@@ -79,13 +79,13 @@ def create(name: str, moderator: bool) -> None:
         details = " ".join(error.normalized_messages()["username"])
         raise click.ClickException(f"The name {name} is not accepted. {details}") from None
     role = MODERATOR if moderator else "member"
-    try:
-        user = create_account(**fields, role=role, password_hash=passwords.dummy_hash())
-    except UsernameTaken:
-        raise click.ClickException(f"The name {name} is taken.") from None
-    _record("created", user["id"])
-    code, expires_at = create_link(user["id"], FIRST_LINK_LIFETIME)
-    commit()
+    with unit_of_work():
+        try:
+            user = create_account(**fields, role=role, password_hash=passwords.dummy_hash())
+        except UsernameTaken:
+            raise click.ClickException(f"The name {name} is taken.") from None
+        _record("created", user["id"])
+        code, expires_at = create_link(user["id"], FIRST_LINK_LIFETIME)
     click.echo(f"{name} is a {role} now.")
     _print_reset_link(name, code, expires_at)
 
@@ -168,10 +168,10 @@ def print_reset_link(name: str) -> None:
     The link works once, within a day. Its use ends all sessions and tokens of NAME. A former link
     no longer works.
     """
-    user = _lock_user(name)
-    code, expires_at = create_link(user.id, RESET_LINK_LIFETIME)
-    _record("reset link", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_user(name)
+        code, expires_at = create_link(user.id, RESET_LINK_LIFETIME)
+        _record("reset link", user.id)
     if user.state != ACTIVE:
         command = "restore" if user.state == SUSPENDED else "approve"
         click.echo(
@@ -204,14 +204,14 @@ def print_links(days: int) -> None:
     )
     while batch := list(islice(accounts, LINKS_PER_COMMIT)):
         links = []
-        for account in batch:
-            user = lock_account(account["id"])
-            if user is None or user.state != ACTIVE:  # since it was listed
-                continue
-            code, _ = create_link(user.id, timedelta(days=days))
-            _record("reset link", user.id)
-            links.append((user.username, f"{base}/reset#{code}"))
-        commit()
+        with unit_of_work():
+            for account in batch:
+                user = lock_account(account["id"])
+                if user is None or user.state != ACTIVE:  # since it was listed
+                    continue
+                code, _ = create_link(user.id, timedelta(days=days))
+                _record("reset link", user.id)
+                links.append((user.username, f"{base}/reset#{code}"))
         for name, link in links:
             click.echo(f"{name},{link}")
         printed += len(links)
@@ -232,12 +232,12 @@ def _print_reset_link(name: str, code: str, expires_at: datetime) -> None:
 @click.argument("name")
 def approve(name: str) -> None:
     """Approve the account of NAME, which waits for approval. Then its owner can sign in."""
-    user = _lock_user(name)
-    if not approve_account(user.id):
-        click.echo(f"{user.username} needs no approval.")
-        return
-    _record("approved", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_user(name)
+        if not approve_account(user.id):
+            click.echo(f"{user.username} needs no approval.")
+            return
+        _record("approved", user.id)
     click.echo(f"{user.username} may sign in now.")
 
 
@@ -277,14 +277,14 @@ def suspend(name: str, reason: str | None, until: datetime | None) -> None:
     """End all sessions and tokens of NAME, and prevent new sign-ins."""
     if reason is not None:
         _require_valid_reason(reason)
-    user = _lock_approved_user(name)
-    has_reason = reason in {None, user.suspension_reason}
-    if user.state == SUSPENDED and user.suspended_until == until and has_reason:
-        click.echo(f"{user.username} is suspended already.")
-        return
-    store.suspend(user.id, reason=reason, until=until)
-    _record("suspended", user.id, reason)
-    commit()
+    with unit_of_work():
+        user = _lock_approved_user(name)
+        has_reason = reason in {None, user.suspension_reason}
+        if user.state == SUSPENDED and user.suspended_until == until and has_reason:
+            click.echo(f"{user.username} is suspended already.")
+            return
+        store.suspend(user.id, reason=reason, until=until)
+        _record("suspended", user.id, reason)
     end = f" until {to_rfc3339(until)}" if until else ""
     click.echo(f"{user.username} is suspended{end} and signed out everywhere.")
 
@@ -294,13 +294,13 @@ def suspend(name: str, reason: str | None, until: datetime | None) -> None:
 @click.argument("name")
 def restore(name: str) -> None:
     """Allow a suspended NAME to sign in again."""
-    user = _lock_approved_user(name)
-    if user.state != SUSPENDED:
-        click.echo(f"{user.username} is not suspended.")
-        return
-    store.restore(user.id)
-    _record("restored", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_approved_user(name)
+        if user.state != SUSPENDED:
+            click.echo(f"{user.username} is not suspended.")
+            return
+        store.restore(user.id)
+        _record("restored", user.id)
     click.echo(f"{user.username} may sign in again.")
 
 
@@ -320,11 +320,11 @@ def reset_password(name: str) -> None:
     if details := errors.get("password"):
         raise click.ClickException("The password is not accepted. " + " ".join(details))
     password_hash = passwords.hash_password(password)
-    user = _lock_user(name)
-    passwords.store_password_hash(user.id, password_hash)
-    tokens.revoke_access(user.id)
-    _record("password reset", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_user(name)
+        passwords.store_password_hash(user.id, password_hash)
+        tokens.revoke_access(user.id)
+        _record("password reset", user.id)
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
 
 
@@ -354,10 +354,10 @@ def delete(name: str, content: str, yes: bool) -> None:
         )
     with progress(f"Deleting {user.username}", total) as advance:
         clear_account(user.id, with_content=with_content, advance=advance)
-    user = _require(lock_account(user.id), name)
-    delete_account(user.id, with_content=with_content)
-    _record("deleted", user.id)
-    commit()
+    with unit_of_work():
+        user = _require(lock_account(user.id), name)
+        delete_account(user.id, with_content=with_content)
+        _record("deleted", user.id)
     click.echo(f"{user.username} is deleted.")
 
 
@@ -403,12 +403,12 @@ def _require(account: Found | None, name: str) -> Found:
 
 
 def _set_role(name: str, role: str) -> None:
-    user = _lock_approved_user(name)
-    if not store.set_role(user, role):
-        click.echo(f"{user.username} is a {role} already.")
-        return
-    _record("promoted" if role == MODERATOR else "demoted", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_approved_user(name)
+        if not store.set_role(user, role):
+            click.echo(f"{user.username} is a {role} already.")
+            return
+        _record("promoted" if role == MODERATOR else "demoted", user.id)
     click.echo(f"{user.username} is a {role} now.")
 
 

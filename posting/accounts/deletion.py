@@ -12,7 +12,7 @@ from posting.accounts.events import AccountDeleted
 from posting.accounts.models import User
 from posting.db.cascades import delete_some
 from posting.db.events import announce
-from posting.db.transactions import begin, commit, execute
+from posting.db.transactions import execute, unit_of_work
 from posting.web.idempotency import IdempotencyKey
 
 EXTENSION = "posting.accounts.deletion"
@@ -57,17 +57,16 @@ def count_content(user_id: str) -> int:
 def clear_account(
     user_id: str, *, with_content: bool, advance: Callable[[int], None] = lambda _rows: None
 ) -> None:
-    """Delete what a user has written, or remove its author, in several transactions.
+    """Delete what a user has written, or remove its author, in several units of work.
 
-    In a single transaction, very much content would block other writers for too long. After each,
+    In one transaction, very much content would block other writers for too long. After each step,
     `advance` is called with the number of rows that it has cleared.
     """
     for content in _contents():
         has_more = True
         while has_more:
-            begin(alone=True)
-            cleared, has_more = content.clear_step(user_id, with_content)
-            commit()
+            with unit_of_work():
+                cleared, has_more = content.clear_step(user_id, with_content)
             if cleared:
                 advance(cleared)
             if has_more:
@@ -77,7 +76,7 @@ def clear_account(
 def delete_a_step(user_id: str) -> int:
     """Delete some of what a user has written, and return how many rows they were.
 
-    This is for a transaction of its own. Notifications stay.
+    This is for a unit of work of its own. Notifications stay.
     """
     steps = (content.clear_step(user_id, True) for content in _contents() if content.count)
     return next((step.cleared for step in steps if step.cleared), 0)

@@ -20,7 +20,6 @@ from posting.accounts.schemas import RemovalQuery
 from posting.comments import queries, schemas, store, threads
 from posting.comments.queries import NoSuchComment, get_comment_for_update
 from posting.comments.search import INDEX
-from posting.db.transactions import commit
 from posting.markdown import excerpt
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, is_locked, post_exists
@@ -29,7 +28,6 @@ from posting.search.results import paginate_results
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
-from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
 from posting.web.problems import Coded
@@ -147,7 +145,7 @@ def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
 @comments.post(
     "/posts/<nanoid:id>/comments",
     access=SIGNED_IN,
-    limit=LIMIT,
+    limits=[LIMIT],
     body=schemas.CommentInput(),
     prepare=prepare_comment,
     idempotent=True,
@@ -156,7 +154,7 @@ def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
     headers=["Location"],
     errors=[PostLocked, NoSuchPost],
 )
-def create_comment(id: str, body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
+def create_comment(id: str, body: dict[str, Any], prepared: PreparedText) -> Reply:
     """Comment on a post, or reply to a comment on it."""
     lock_current_user()
     _require_unlocked(locked=lock_post(id).locked)
@@ -166,7 +164,7 @@ def create_comment(id: str, body: dict[str, Any], prepared: PreparedText, once: 
     version = comment.pop("version")
     headers = etag_header(comment, version)
     headers["Location"] = external_url("comments.get_comment", id=comment["id"])
-    return once.commit(comment, headers)
+    return comment, headers
 
 
 @comments.get(
@@ -195,7 +193,7 @@ def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> Prepare
 @comments.patch(
     "/comments/<nanoid:id>",
     access=SIGNED_IN,
-    limit=EDIT_LIMIT,
+    limits=[EDIT_LIMIT],
     body=schemas.CommentChange(partial=True),
     conditional=True,
     prepare=prepare_edit,
@@ -210,7 +208,6 @@ def edit_comment(
     _check_edit(comment.author_id, condition, comment.version, comment.updated_at)
     store.edit_comment(comment, body, prepared)
     edited = queries.get_comment(id)
-    commit()
     version = edited.pop("version")
     return edited, etag_header(edited, version)
 
@@ -236,7 +233,6 @@ def delete_comment(id: str, query: dict[str, str], condition: Condition) -> Repl
     removal = Removal("comment", id, comment.author_id, text, query.get("reason"))
     acts.record_removal(removal)
     store.delete_comments([id])
-    commit()
     return None
 
 

@@ -16,7 +16,7 @@ from posting.accounts.schemas import RemovalQuery
 from posting.config import everyone_may_read
 from posting.db.editing import edit
 from posting.db.events import announce
-from posting.db.transactions import Row, commit, execute, fetch_one
+from posting.db.transactions import Row, execute, fetch_one, unit_of_work
 from posting.images import codec, queries, schemas
 from posting.images.events import ImageAdded, ImageDeleted, ImageDescribed
 from posting.images.models import Image, ImageData, Thumbnail
@@ -28,7 +28,6 @@ from posting.posts.schemas import IMAGES_PER_POST
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput
 from posting.web.etags import Condition, etag_of, if_none_match, immutable_headers
-from posting.web.idempotency import Once
 from posting.web.limits import Counts, Limit
 from posting.web.messages import Message
 from posting.web.problems import Coded
@@ -79,18 +78,34 @@ class OwnImageInProgress(Coded, ServiceUnavailable):
 LIMIT = Limit("images", "LIMIT_IMAGES", user_id, Counts.ATTEMPTS, refunded=(ImagesBusy,))
 
 
+def reencode(id: str, form: dict[str, Any]) -> codec.ReencodedImage:
+    """Decode and encode the file of an upload, if the current user may add it to the post."""
+    with unit_of_work():
+        _lock_post_with_space(id)
+    try:
+        with codec.place_of(user_id()):
+            return codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
+    except codec.ImageError as error:
+        raise InvalidInput.at("/file", UNUSABLE_IMAGE.format(error)) from None
+    except codec.OwnImageError:
+        raise OwnImageInProgress from None
+    except codec.BusyError:
+        raise ImagesBusy from None
+
+
 @images.post(
     "/posts/<nanoid:id>/images",
     access=SIGNED_IN,
-    limit=LIMIT,
+    limits=[LIMIT],
     form=schemas.ImageUpload(),
+    prepare=reencode,
     idempotent=True,
     status=201,
     returns=schemas.Image(),
     headers=["Location"],
     errors=[ImageUploadForbidden, NoSuchPost, ImagesBusy, OwnImageInProgress],
 )
-def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
+def create_image(id: str, form: dict[str, Any], prepared: codec.ReencodedImage) -> Reply:
     """Add an image to your own post: a PNG, JPEG, WebP or GIF.
 
     It has at most 25 megapixels and 16,384 pixels on a side; a post has at most ten images. An
@@ -98,33 +113,22 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
     encoded again, upright and without metadata; animations are kept. It gets a thumbnail.
     """
     _lock_post_with_space(id)
-    commit()  # decoding takes seconds: hold no transaction meanwhile
-    try:
-        with codec.place_of(user_id()):
-            data = codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
-    except codec.ImageError as error:
-        raise InvalidInput.at("/file", UNUSABLE_IMAGE.format(error)) from None
-    except codec.OwnImageError:
-        raise OwnImageInProgress from None
-    except codec.BusyError:
-        raise ImagesBusy from None
-    _lock_post_with_space(id)
     inserted = execute(
         queries.INSERT_IMAGE,
         post_id=id,
-        media_type=data.media_type,
-        width=data.width,
-        height=data.height,
-        size=len(data.data),
+        media_type=prepared.media_type,
+        width=prepared.width,
+        height=prepared.height,
+        size=len(prepared.data),
         alt=form.get("alt"),
     )
     item = to_item(inserted.one())
-    execute(sa.insert(ImageData), image_id=item["id"], data=data.data)
-    execute(sa.insert(Thumbnail), image_id=item["id"], **vars(data.thumbnail))
+    execute(sa.insert(ImageData), image_id=item["id"], data=prepared.data)
+    execute(sa.insert(Thumbnail), image_id=item["id"], **vars(prepared.thumbnail))
     execute(queries.UPDATE_COUNT, post=id)
     announce(ImageAdded(item["id"], id))
     image = _with_urls(item | {"has_thumbnail": True})
-    return once.commit(image, {"Location": image["url"]})
+    return image, {"Location": image["url"]}
 
 
 @images.get(
@@ -184,7 +188,7 @@ def get_image_metadata(id: str) -> Reply:
 @images.patch(
     "/images/<nanoid:id>",
     access=SIGNED_IN,
-    limit=EDIT_LIMIT,
+    limits=[EDIT_LIMIT],
     body=schemas.ImageChange(),
     conditional=True,
     returns=schemas.Image(),
@@ -198,9 +202,7 @@ def edit_image(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     _require_match(condition, image)
     if edit(Image, image, body):
         announce(ImageDescribed(id, image.post_id))
-    edited = queries.get_image(id)
-    commit()
-    return _with_urls(edited)
+    return _with_urls(queries.get_image(id))
 
 
 @images.delete(
@@ -222,7 +224,6 @@ def delete_image(id: str, query: dict[str, str], condition: Condition) -> Reply:
     execute(sa.delete(Image).where(Image.id == id))
     execute(queries.UPDATE_COUNT, post=image.post_id)
     announce(ImageDeleted(id, image.post_id))
-    commit()
     return None
 
 

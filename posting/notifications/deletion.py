@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from posting.accounts.deletion import Content, Step
 from posting.db.cascades import delete_some
-from posting.db.transactions import after_commit, commit, execute, lock_table, rollback
+from posting.db.transactions import after_commit, execute, lock_table, unit_of_work
 from posting.notifications.models import Notification, Subscription
 from posting.notifications.store import unlocked
 
@@ -33,13 +33,9 @@ def _clear_late(user_id: str) -> None:
     They did not see the deletion yet, and the deletion did not see the notifications. If the
     database is too busy, these rows stay: they are never read.
     """
-    try:
+    with suppress(sa.exc.OperationalError), unit_of_work():
         lock_table(Notification)
         _clear(user_id)
-        commit()
-    except sa.exc.OperationalError:
-        with suppress(sa.exc.OperationalError):
-            rollback()
 
 
 def _clear(user_id: str, *, limit: int | None = None) -> int:

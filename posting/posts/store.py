@@ -13,7 +13,7 @@ from posting.accounts.deletion import PAUSE, ROWS_PER_STEP, Content, Step
 from posting.db.cascades import delete_below
 from posting.db.editing import edit
 from posting.db.events import announce
-from posting.db.transactions import Row, begin, commit, execute, fetch_all, fetch_one, rollback
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, unit_of_work
 from posting.db.types import new_id, now
 from posting.posts import schemas
 from posting.posts.events import PostCreated, PostEdited, PostMarked, PostsAnonymized, PostsDeleted
@@ -104,16 +104,13 @@ def finish_deletions() -> None:
     if not _are_left() or not _finishing.acquire(blocking=False):
         return
     try:
-        while _are_left():
-            begin(alone=True)
-            is_done = not _finish_step()
-            commit()
-            if is_done:
-                break
-            sleep(PAUSE)
-    except sa.exc.SQLAlchemyError:
         with suppress(sa.exc.SQLAlchemyError):
-            rollback()
+            while _are_left():
+                with unit_of_work():
+                    is_done = not _finish_step()
+                if is_done:
+                    break
+                sleep(PAUSE)
     finally:
         _finishing.release()
 

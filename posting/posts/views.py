@@ -12,7 +12,7 @@ from posting.accounts.events import Removal
 from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
-from posting.db.transactions import begin, commit
+from posting.db.transactions import after_commit
 from posting.posts import queries, schemas, store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
@@ -23,7 +23,6 @@ from posting.search.results import paginate_results
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
-from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
 from posting.web.rows import Item
@@ -91,7 +90,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
 @posts.post(
     "/posts",
     access=SIGNED_IN,
-    limit=LIMIT,
+    limits=[LIMIT],
     body=schemas.PostInput(),
     prepare=lambda body: prepare_text(INDEX, body),
     idempotent=True,
@@ -99,14 +98,14 @@ def list_posts(query: dict[str, Any]) -> Reply:
     returns=schemas.Post(),
     headers=["Location"],
 )
-def create_post(body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
+def create_post(body: dict[str, Any], prepared: PreparedText) -> Reply:
     """Write a post."""
     post = store.insert_post(current_user.id, body, prepared)
     post |= {"author": current_user.as_author(), "images": []}
     version = post.pop("version")
     headers = etag_header(post, version)
     headers["Location"] = external_url("posts.get_post", id=post["id"])
-    return once.commit(post, headers)
+    return post, headers
 
 
 @posts.get(
@@ -127,7 +126,7 @@ def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> Prepare
 @posts.patch(
     "/posts/<nanoid:id>",
     access=SIGNED_IN,
-    limit=EDIT_LIMIT,
+    limits=[EDIT_LIMIT],
     body=schemas.PostInput(partial=True),
     conditional=True,
     prepare=prepare_edit,
@@ -139,9 +138,7 @@ def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: Pre
     post = get_post_for_update(id)
     _check_edit(post.author_id, condition, post.version, post.updated_at)
     store.edit_post(post, body, prepared)
-    edited = _detail(id)
-    commit()
-    return edited
+    return _detail(id)
 
 
 @posts.delete(
@@ -154,7 +151,6 @@ def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: Pre
 )
 def delete_post(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete your own post, or any post as a moderator."""
-    begin(alone=True)  # a deletion may take long, and no other request should wait for its commit
     post = get_post_for_update(id)
     if not may_delete(post.author_id):
         raise PostDeletionForbidden
@@ -162,8 +158,7 @@ def delete_post(id: str, query: dict[str, str], condition: Condition) -> Reply:
     reason = query.get("reason")
     acts.record_removal(Removal("post", id, post.author_id, describe_post(post), reason))
     store.delete_posts(Post.id == id)
-    commit()
-    store.finish_deletions()
+    after_commit(store.finish_deletions)
     return None
 
 

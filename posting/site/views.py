@@ -74,7 +74,7 @@ def rate_limits() -> Iterator[dict[str, Any]]:
     if not current_app.config["RATE_LIMITS"]:
         return
     views = current_app.view_functions.values()
-    limits = {view.limit for view in views if isinstance(view, Endpoint) and view.limit}
+    limits = {limit for view in views if isinstance(view, Endpoint) for limit in view.limits}
     limits |= {ACCOUNT_USE_LIMIT, ADDRESS_USE_LIMIT, MENTION_LIMIT}
     for limit in sorted(limits, key=lambda limit: limit.name):
         if rate := limit.rate(current_app.config):

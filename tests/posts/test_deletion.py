@@ -272,11 +272,11 @@ def test_all_changes_are_told_at_once(anonymous, alice, large):
 
 
 def test_a_busy_database_leaves_the_rest_to_the_next_deletion(app, alice, large, monkeypatch):
-    def fail(**_):
+    def fail():
         raise sa.exc.OperationalError("BEGIN", None, Exception("database is locked"))
 
     with monkeypatch.context() as busy:
-        busy.setattr(store, "begin", fail)
+        busy.setattr(store, "unit_of_work", fail)
         assert alice.delete(f"/posts/{large['id']}").status_code == 204
     assert count(app, Post) == [1]
     assert_problem(alice.get(f"/posts/{large['id']}"), 404)

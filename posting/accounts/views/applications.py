@@ -11,7 +11,7 @@ from posting.accounts.models import User
 from posting.accounts.queries import NoSuchApplication
 from posting.accounts.store import approve_account
 from posting.db.events import announce
-from posting.db.transactions import commit, execute
+from posting.db.transactions import execute
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.pagination import paginate
 from posting.web.schemas import PageQuery
@@ -54,9 +54,7 @@ def approve(id: str) -> Reply:
     if not approve_account(id):
         raise NoSuchApplication
     acts.record("approved", "user", id, id)
-    user = queries.get_user(id)
-    commit()
-    return user, {"Location": external_url("users.get_user", id=id)}
+    return queries.get_user(id), {"Location": external_url("users.get_user", id=id)}
 
 
 @applications.delete(
@@ -70,5 +68,4 @@ def refuse(id: str) -> Reply:
     announce(ApplicationDecided(id))
     execute(sa.delete(User).where(User.id == id))
     acts.record("refused", "user", id, id)
-    commit()
     return None

@@ -19,7 +19,7 @@ from posting.accounts.queries import (
 )
 from posting.comments.models import Comment
 from posting.db.epoch import Epoch
-from posting.db.transactions import Row, begin, commit, execute, fetch_value
+from posting.db.transactions import Row, after_commit, execute, fetch_value, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
 from posting.moderation import schemas
 from posting.moderation.models import REMOVED, USER, Report
@@ -117,14 +117,12 @@ def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     condition.require_body(current)
     wanted = {"reason": body["reason"], "until": to_rfc3339(until) if until else None}
     if current and wanted.items() <= current.items():
-        commit()  # nothing: the request was sent again
-        return current
+        return current  # the request was sent again
     if current and condition.if_match is None:
         raise AlreadySuspended
     since = account_store.suspend(id, reason=body["reason"], until=until)
     acts.record("suspended", "user", id, id, body["reason"])
     _close_reports_on_account(id, SUSPENDED)
-    commit()
     return wanted | {"since": to_rfc3339(since)}
 
 
@@ -142,7 +140,6 @@ def lift_suspension(id: str, condition: Condition) -> Reply:
     if is_suspended:
         account_store.restore(id)
         acts.record("restored", "user", id, id)
-    commit()
     return None
 
 
@@ -173,7 +170,6 @@ def lock_post(id: str, condition: Condition) -> Reply:
     condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=False):
         acts.record("locked", "post", id, post.author_id)
-    commit()
     return None
 
 
@@ -190,7 +186,6 @@ def unlock_post(id: str, condition: Condition) -> Reply:
     condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=True):
         acts.record("unlocked", "post", id, post.author_id)
-    commit()
     return None
 
 
@@ -225,7 +220,6 @@ def pin_post(id: str, condition: Condition) -> Reply:
         raise TooManyPinned
     if store.pin_post(post, is_pinned=True):
         acts.record("pinned", "post", id, post.author_id)
-    commit()
     return None
 
 
@@ -242,7 +236,6 @@ def unpin_post(id: str, condition: Condition) -> Reply:
     condition.require_body(_mark_since(post.pinned_at))
     if store.pin_post(post, is_pinned=False):
         acts.record("unpinned", "post", id, post.author_id)
-    commit()
     return None
 
 
@@ -265,7 +258,6 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     the next step counts as a first one.
     """
     reason = body.get("reason")
-    begin(alone=True)
     _require_member(find_account_by_id(id))
     _require_member(lock_account_to_clear(id))
     is_under_way = _is_under_way(id)
@@ -273,8 +265,7 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     if removed and not is_under_way:
         acts.record("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
-    commit()
-    store.finish_deletions()
+    after_commit(store.finish_deletions)
     return {"removed": removed, "left": count_content(id)}
 
 
@@ -296,27 +287,31 @@ def _is_under_way(id: str) -> bool:
     )
 
 
+def clear_member(id: str, query: dict[str, str], condition: Condition) -> None:
+    """Delete what belongs to the account of a member, who has no posts and comments left."""
+    with unit_of_work():
+        _lock_member(id)
+        condition.require_body(describe_member(id))
+    if count_content(id):
+        raise HasContent
+    clear_account(id, with_content=True)  # notifications, and what was written meanwhile
+
+
 @moderation.delete(
     "/moderation/users/<nanoid:id>",
     access=MODERATOR_REQUIRED,
     query=schemas.AccountRemovalQuery(),
     conditional=True,
+    prepare=clear_member,
     status=204,
     errors=[TargetIsModerator, NoSuchUser, HasContent],
 )
 def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete the account of a member who has no posts and comments left."""
     _lock_member(id)
-    condition.require_body(describe_member(id))
-    commit()
-    if count_content(id):
-        raise HasContent
-    clear_account(id, with_content=True)  # notifications, and what was written meanwhile
-    _lock_member(id)
     delete_account(id, with_content=True)
     acts.record("deleted", "user", id, id, query.get("reason"))
     _close_reports_on_account(id, REMOVED)
-    commit()
     return None
 
 
