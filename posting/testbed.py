@@ -35,7 +35,7 @@ from posting.db.transactions import (
     transaction,
     unit_of_work,
 )
-from posting.search import all_indexes
+from posting.indexes import INDEXES
 
 # Every setting, so that environment variables have no effect.
 DEFAULTS: dict[str, Any] = dict.fromkeys(setting.name for setting in SETTINGS) | {
@@ -144,7 +144,7 @@ def delete_all_rows(app: Flask) -> None:
         lift_time_limits(connection)  # a busy Postgres may not have vacuumed for long
         for table in _tables_to_empty():
             connection.exec_driver_sql(f"DELETE FROM {table}")  # noqa: S608 - a name of a table
-        for index in all_indexes():
+        for index in INDEXES:
             index.clear(connection)
         renew_epoch(connection)
 

@@ -11,9 +11,8 @@ import click
 from flask.cli import AppGroup
 from marshmallow import ValidationError
 
-from posting.accounts import acts, passwords, store, tokens
+from posting.accounts import passwords, store, tokens
 from posting.accounts.deletion import clear_account, count_content, delete_account
-from posting.accounts.facts import describe_account
 from posting.accounts.models import ACTIVE, MODERATOR, PENDING, STATES, SUSPENDED
 from posting.accounts.queries import find_account, list_accounts, list_acts, lock_account
 from posting.accounts.recovery import create_link
@@ -24,6 +23,8 @@ from posting.cli import escape, examples, json_option, link_base, print_link, wa
 from posting.db.migrations import require_current
 from posting.db.transactions import Row, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
+from posting.moderation import log
+from posting.moderation.members import describe_account
 from posting.plurals import count
 from posting.progress import progress
 from posting.web.fields import TimestampInput
@@ -414,7 +415,7 @@ def _set_role(name: str, role: str) -> None:
 
 def _record(action: str, user_id: str, reason: str | None = None) -> None:
     """Record an act of the operator on an account."""
-    acts.record_by_operator(action, "user", user_id, user_id, reason)
+    log.record_by_operator(action, "user", user_id, user_id, reason)
 
 
 @examples("flask moderation log")
@@ -435,7 +436,7 @@ def print_moderation_log(limit: int) -> None:
     for act in list_acts(limit):
         former = f"{act.moderator} ({act.moderator_id})" if act.moderator_id else act.moderator
         user = act.user_name or act.user_id
-        target = acts.describe_target(act.target_kind, act.target_id, user)
+        target = log.describe_target(act.target_kind, act.target_id, user)
         moderator = act.moderator_name or former
         reason = f": {escape(act.reason)}" if act.reason else ""
         click.echo(f"{to_rfc3339(act.created_at)} {moderator} {act.action} {target}{reason}")

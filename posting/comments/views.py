@@ -5,7 +5,6 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting.accounts import acts
 from posting.accounts.current_user import (
     READERS,
     SIGNED_IN,
@@ -13,7 +12,6 @@ from posting.accounts.current_user import (
     lock_current_user,
     user_id,
 )
-from posting.accounts.events import Removal
 from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
@@ -21,6 +19,7 @@ from posting.comments import queries, schemas, store, threads
 from posting.comments.queries import NoSuchComment, get_comment_for_update
 from posting.comments.search import INDEX
 from posting.markdown import excerpt
+from posting.moderation import log
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, is_locked, post_exists
 from posting.posts.texts import PreparedText, prepare_text
@@ -229,9 +228,8 @@ def delete_comment(id: str, query: dict[str, str], condition: Condition) -> Repl
     if not may_delete(comment.author_id):
         raise CommentDeletionForbidden
     condition.require_version(comment.version, comment.updated_at)
-    text = excerpt(comment.content)
-    removal = Removal("comment", id, comment.author_id, text, query.get("reason"))
-    acts.record_removal(removal)
+    text, reason = excerpt(comment.content), query.get("reason")
+    log.record_removal("comment", id, comment.author_id, excerpt=text, reason=reason)
     store.delete_comments([id])
     return None
 

@@ -8,7 +8,6 @@ from flask import current_app
 from flask.cli import AppGroup
 from marshmallow import ValidationError
 
-from posting.accounts import acts
 from posting.cli import escape, examples, json_option, print_link
 from posting.db.migrations import require_current
 from posting.db.transactions import unit_of_work
@@ -16,6 +15,7 @@ from posting.db.types import now
 from posting.invitations import queries, store
 from posting.invitations.models import LIFETIME, MAX_LIFETIME, MAX_USES
 from posting.invitations.schemas import InvitationInput
+from posting.moderation import log
 from posting.web import audit
 
 LINE = "{:21} {:>7} {:10} {:32} {}"
@@ -92,7 +92,7 @@ def print_invitations(as_json: bool) -> None:
             invitation["id"],
             f"{used}/{invitation['uses']}",
             invitation["expires_at"][:10],
-            creator["username"] if creator else acts.OPERATOR,
+            creator["username"] if creator else log.OPERATOR,
             escape(invitation["note"] or ""),
         )
         click.echo(line.rstrip())
@@ -111,5 +111,5 @@ def end(id: str) -> None:
                 f"There is no invitation with the ID {id}. Run: flask invitations list"
             )
         if ended.created_by_id:
-            acts.record_by_operator("ended", "invitation", id, ended.created_by_id)
+            log.record_by_operator("ended", "invitation", id, ended.created_by_id)
     click.echo(f"The invitation {id} has ended.")

@@ -4,7 +4,6 @@ from typing import Any
 
 from flask import current_app
 
-from posting.accounts import acts
 from posting.accounts.current_user import (
     SIGNED_IN,
     NotModerator,
@@ -17,6 +16,7 @@ from posting.accounts.views.auth import SignUpClosed, refuse_closed_signup
 from posting.invitations import queries, schemas, store
 from posting.invitations.queries import NoSuchInvitation
 from posting.invitations.store import TooManyInvitations
+from posting.moderation import log
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
@@ -114,7 +114,7 @@ def end_invitation(id: str, condition: Condition) -> Reply:
     store.end_invitation(id)
     creator = invitation["created_by"]
     if creator is None or creator["id"] != current_user.id:
-        acts.record("ended", "invitation", id, creator and creator["id"])
+        log.record("ended", "invitation", id, creator and creator["id"])
     return None
 
 

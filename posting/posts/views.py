@@ -1,18 +1,15 @@
 """Posts: list, read, write, edit, delete."""
 
-from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from flask import Flask, current_app
-
-from posting.accounts import acts
 from posting.accounts.current_user import READERS, SIGNED_IN, current_user, user_id
-from posting.accounts.events import Removal
 from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
 from posting.db.transactions import after_commit
+from posting.images.queries import list_images_of_posts
+from posting.moderation import log
 from posting.posts import queries, schemas, store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
@@ -25,14 +22,10 @@ from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
-from posting.web.rows import Item
 from posting.web.urls import external_url
-
-ListImages = Callable[[Sequence[str]], Mapping[str, list[Item]]]
 
 LIMIT = Limit("posts", "LIMIT_POSTS", user_id)
 MAX_CONTENT = 2**19  # characters on a page
-EXTENSION = "posting.posts.list_images"
 
 posts = Blueprint("posts", __name__, description="Texts of the community")
 
@@ -81,7 +74,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
     if "images" in expand:
-        images = list_images([post["id"] for post in page.items])
+        images = list_images_of_posts([post["id"] for post in page.items])
         for post in page.items:
             post["images"] = images[post["id"]]
     return page.items, page.headers
@@ -155,22 +148,11 @@ def delete_post(id: str, query: dict[str, str], condition: Condition) -> Reply:
     if not may_delete(post.author_id):
         raise PostDeletionForbidden
     condition.require_version(post.version, post.updated_at)
-    reason = query.get("reason")
-    acts.record_removal(Removal("post", id, post.author_id, describe_post(post), reason))
+    excerpt, reason = describe_post(post), query.get("reason")
+    log.record_removal("post", id, post.author_id, excerpt=excerpt, reason=reason)
     store.delete_posts(Post.id == id)
     after_commit(store.finish_deletions)
     return None
-
-
-def init_app(app: Flask, list_images: ListImages) -> None:
-    """Keep the function of the feature of images that lists the images of posts."""
-    app.extensions[EXTENSION] = list_images
-
-
-def list_images(ids: Sequence[str]) -> Mapping[str, list[Item]]:
-    """Return the images of posts by the ids of the posts."""
-    of_posts: ListImages = current_app.extensions[EXTENSION]
-    return of_posts(ids)
 
 
 def _check_edit(
@@ -185,6 +167,6 @@ def _check_edit(
 def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a post with its images, and its ETag."""
     post = queries.get_post(id)
-    post["images"] = list_images([id])[id] if post["image_count"] else []
+    post["images"] = list_images_of_posts([id])[id] if post["image_count"] else []
     version = post.pop("version")
     return post, etag_header(post, version)

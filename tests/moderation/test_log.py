@@ -2,8 +2,8 @@
 
 import pytest
 
-from posting.accounts import acts
 from posting.db.transactions import unit_of_work
+from posting.moderation import log
 from tests.conftest import apply
 from tests.helpers.assertions import assert_problem, follow_list
 from tests.helpers.moderation import suspend
@@ -65,7 +65,7 @@ class TestLog:
         decision = {"outcome": "dismissed", "note": "Dear Alice, it is a joke."}
         assert moderator.patch(f"/reports/{report['id']}", json=decision).status_code == 200
         with app.app_context(), unit_of_work():
-            acts.record_by_operator("ended", "invitation", "i" * 21, alice.user["id"])
+            log.record_by_operator("ended", "invitation", "i" * 21, alice.user["id"])
         moderator.post(f"/applications/{apply(app)}/approval")
         moderator.post(f"/moderation/users/{alice.user['id']}/removal", json={"reason": "No."})
         listed = anonymous.get("/moderation/log")

@@ -6,9 +6,8 @@ from typing import Any
 from flask import current_app
 from werkzeug.exceptions import Forbidden
 
-from posting.accounts import invited, schemas, sessions
+from posting.accounts import schemas, sessions
 from posting.accounts.current_user import SESSION_OPTIONAL, SESSION_REQUIRED, current_user
-from posting.accounts.events import AccountApplied
 from posting.accounts.models import ACTIVE, PENDING
 from posting.accounts.passwords import (
     ADDRESS_LIMIT,
@@ -26,8 +25,9 @@ from posting.accounts.passwords import (
 )
 from posting.accounts.queries import NoSuchSession, find_account
 from posting.accounts.usernames import UsernameTaken, create_account
-from posting.db.events import announce
 from posting.db.types import now, to_rfc3339
+from posting.invitations.store import record_use, take_use
+from posting.notifications.telling import tell_of_application
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
@@ -98,7 +98,7 @@ def sign_up(body: dict[str, Any], prepared: str) -> Reply:
     """Create an account, which may have to wait for approval. This does not sign in."""
     body |= {"password_hash": prepared, "created_at": now()}
     code, application = body.pop("invitation", None), body.pop("application", None)
-    use = invited.take_use(code) if code is not None else None
+    use = take_use(code) if code is not None else None
     is_pending = use is None and current_app.config["SIGNUP"] == "approval"
     if use:
         body["role"] = use.role
@@ -106,9 +106,9 @@ def sign_up(body: dict[str, Any], prepared: str) -> Reply:
         body |= {"application": application, "pending_since": body["created_at"]}
     user = create_account(**body)
     if use:
-        invited.record_use(use, user["id"])
+        record_use(use, user["id"])
     if is_pending:
-        announce(AccountApplied(user["id"]))
+        tell_of_application(user["id"])
     audit.log("sign-up", user=user["id"])
     if is_pending:
         user["state"] = PENDING

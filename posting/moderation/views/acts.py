@@ -6,7 +6,6 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.exceptions import Conflict, Forbidden, PreconditionRequired
 
-from posting.accounts import acts
 from posting.accounts import store as account_store
 from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
 from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
@@ -21,9 +20,10 @@ from posting.comments.models import Comment
 from posting.db.epoch import Epoch
 from posting.db.transactions import Row, after_commit, execute, fetch_value, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
-from posting.moderation import schemas
+from posting.moderation import log, schemas
+from posting.moderation.members import describe_member
 from posting.moderation.models import REMOVED, USER, Report
-from posting.moderation.queries import describe_member, find_suspension
+from posting.moderation.queries import find_suspension
 from posting.moderation.store import close_reports, notify_of_removal
 from posting.posts import store
 from posting.posts.locks import get_post_for_update
@@ -121,7 +121,7 @@ def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     if current and condition.if_match is None:
         raise AlreadySuspended
     since = account_store.suspend(id, reason=body["reason"], until=until)
-    acts.record("suspended", "user", id, id, body["reason"])
+    log.record("suspended", "user", id, id, body["reason"])
     _close_reports_on_account(id, SUSPENDED)
     return wanted | {"since": to_rfc3339(since)}
 
@@ -139,7 +139,7 @@ def lift_suspension(id: str, condition: Condition) -> Reply:
     condition.require_body(find_suspension(id))
     if is_suspended:
         account_store.restore(id)
-        acts.record("restored", "user", id, id)
+        log.record("restored", "user", id, id)
     return None
 
 
@@ -169,7 +169,7 @@ def lock_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=False):
-        acts.record("locked", "post", id, post.author_id)
+        log.record("locked", "post", id, post.author_id)
     return None
 
 
@@ -185,7 +185,7 @@ def unlock_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=True):
-        acts.record("unlocked", "post", id, post.author_id)
+        log.record("unlocked", "post", id, post.author_id)
     return None
 
 
@@ -219,7 +219,7 @@ def pin_post(id: str, condition: Condition) -> Reply:
     if fetch_value(others) >= MAX_PINNED:
         raise TooManyPinned
     if store.pin_post(post, is_pinned=True):
-        acts.record("pinned", "post", id, post.author_id)
+        log.record("pinned", "post", id, post.author_id)
     return None
 
 
@@ -235,7 +235,7 @@ def unpin_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.pinned_at))
     if store.pin_post(post, is_pinned=False):
-        acts.record("unpinned", "post", id, post.author_id)
+        log.record("unpinned", "post", id, post.author_id)
     return None
 
 
@@ -263,7 +263,7 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     is_under_way = _is_under_way(id)
     removed = delete_a_step(id)
     if removed and not is_under_way:
-        acts.record("deleted", "content", id, id, reason)
+        log.record("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
     after_commit(store.finish_deletions)
     return {"removed": removed, "left": count_content(id)}
@@ -310,7 +310,7 @@ def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply
     """Delete the account of a member who has no posts and comments left."""
     _lock_member(id)
     delete_account(id, with_content=True)
-    acts.record("deleted", "user", id, id, query.get("reason"))
+    log.record("deleted", "user", id, id, query.get("reason"))
     _close_reports_on_account(id, REMOVED)
     return None
 

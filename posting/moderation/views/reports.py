@@ -6,7 +6,6 @@ from typing import Any
 
 from werkzeug.exceptions import Conflict, Forbidden
 
-from posting.accounts import acts
 from posting.accounts.current_user import (
     MODERATOR_REQUIRED,
     SIGNED_IN,
@@ -18,7 +17,7 @@ from posting.accounts.models import PENDING
 from posting.accounts.queries import NoSuchUser, find_account_by_id
 from posting.comments.queries import NoSuchComment, get_comment_for_update
 from posting.markdown import excerpt, shorten
-from posting.moderation import queries, schemas, store
+from posting.moderation import log, queries, schemas, store
 from posting.moderation.models import COMMENT, OPEN, POST, USER, Report
 from posting.moderation.queries import NoSuchReport
 from posting.moderation.store import AlreadyReported
@@ -176,7 +175,7 @@ def close_report(id: str, body: dict[str, str | None], condition: Condition) -> 
     if not is_closed:
         raise ReportClosed
     author = report["target"]["author"]
-    acts.record("closed", "report", id, author and author["id"], note)
+    log.record("closed", "report", id, author and author["id"], note)
     return _as_read(queries.get_report(id))
 
 
