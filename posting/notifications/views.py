@@ -3,6 +3,7 @@
 from typing import Any
 
 from posting.accounts.current_user import SIGNED_IN, current_user, lock_current_user, user_id
+from posting.db.transactions import commit
 from posting.notifications import queries, schemas, store
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, post_exists
@@ -52,7 +53,9 @@ def count_unread() -> Reply:
 def mark_read(body: dict[str, str]) -> Reply:
     """Mark your notifications as read, up to the given one. Returns how many are left."""
     store.mark_read(current_user.id, body["up_to"])
-    return {"count": queries.count_unread(current_user.id)}
+    count = queries.count_unread(current_user.id)
+    commit()
+    return {"count": count}
 
 
 @notifications.get(
@@ -71,7 +74,7 @@ def get_subscription(id: str) -> Reply:
 @notifications.put(
     "/posts/<nanoid:id>/subscription",
     access=SIGNED_IN,
-    limits=[LIMIT],
+    limit=LIMIT,
     body=schemas.SubscriptionInput(),
     conditional=True,
     returns=schemas.Subscription(),
@@ -83,6 +86,7 @@ def set_subscription(id: str, body: dict[str, str], condition: Condition) -> Rep
     lock_post(id)
     condition.require_body(_subscription(id))
     store.subscribe(current_user.id, id, body["level"])
+    commit()
     return body
 
 
@@ -99,6 +103,7 @@ def delete_subscription(id: str, condition: Condition) -> Reply:
     lock_post(id)
     condition.require_body(_subscription(id))
     store.unsubscribe(current_user.id, id)
+    commit()
     return None
 
 

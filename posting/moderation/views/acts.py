@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.exceptions import Conflict, Forbidden, PreconditionRequired
 
+from posting.accounts import acts
 from posting.accounts import store as account_store
 from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
 from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
@@ -18,12 +19,11 @@ from posting.accounts.queries import (
 )
 from posting.comments.models import Comment
 from posting.db.epoch import Epoch
-from posting.db.transactions import Row, after_commit, execute, fetch_value, unit_of_work
+from posting.db.transactions import Row, begin, commit, execute, fetch_value
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
-from posting.moderation import log, schemas
-from posting.moderation.members import describe_member
+from posting.moderation import schemas
 from posting.moderation.models import REMOVED, USER, Report
-from posting.moderation.queries import find_suspension
+from posting.moderation.queries import describe_member, find_suspension
 from posting.moderation.store import close_reports, notify_of_removal
 from posting.posts import store
 from posting.posts.locks import get_post_for_update
@@ -117,12 +117,14 @@ def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     condition.require_body(current)
     wanted = {"reason": body["reason"], "until": to_rfc3339(until) if until else None}
     if current and wanted.items() <= current.items():
-        return current  # the request was sent again
+        commit()  # nothing: the request was sent again
+        return current
     if current and condition.if_match is None:
         raise AlreadySuspended
     since = account_store.suspend(id, reason=body["reason"], until=until)
-    log.record("suspended", "user", id, id, body["reason"])
+    acts.record("suspended", "user", id, id, body["reason"])
     _close_reports_on_account(id, SUSPENDED)
+    commit()
     return wanted | {"since": to_rfc3339(since)}
 
 
@@ -139,7 +141,8 @@ def lift_suspension(id: str, condition: Condition) -> Reply:
     condition.require_body(find_suspension(id))
     if is_suspended:
         account_store.restore(id)
-        log.record("restored", "user", id, id)
+        acts.record("restored", "user", id, id)
+    commit()
     return None
 
 
@@ -169,7 +172,8 @@ def lock_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=False):
-        log.record("locked", "post", id, post.author_id)
+        acts.record("locked", "post", id, post.author_id)
+    commit()
     return None
 
 
@@ -185,7 +189,8 @@ def unlock_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=True):
-        log.record("unlocked", "post", id, post.author_id)
+        acts.record("unlocked", "post", id, post.author_id)
+    commit()
     return None
 
 
@@ -219,7 +224,8 @@ def pin_post(id: str, condition: Condition) -> Reply:
     if fetch_value(others) >= MAX_PINNED:
         raise TooManyPinned
     if store.pin_post(post, is_pinned=True):
-        log.record("pinned", "post", id, post.author_id)
+        acts.record("pinned", "post", id, post.author_id)
+    commit()
     return None
 
 
@@ -235,7 +241,8 @@ def unpin_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.pinned_at))
     if store.pin_post(post, is_pinned=False):
-        log.record("unpinned", "post", id, post.author_id)
+        acts.record("unpinned", "post", id, post.author_id)
+    commit()
     return None
 
 
@@ -258,14 +265,16 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     the next step counts as a first one.
     """
     reason = body.get("reason")
+    begin(alone=True)
     _require_member(find_account_by_id(id))
     _require_member(lock_account_to_clear(id))
     is_under_way = _is_under_way(id)
     removed = delete_a_step(id)
     if removed and not is_under_way:
-        log.record("deleted", "content", id, id, reason)
+        acts.record("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
-    after_commit(store.finish_deletions)
+    commit()
+    store.finish_deletions()
     return {"removed": removed, "left": count_content(id)}
 
 
@@ -287,31 +296,27 @@ def _is_under_way(id: str) -> bool:
     )
 
 
-def clear_member(id: str, query: dict[str, str], condition: Condition) -> None:
-    """Delete what belongs to the account of a member, who has no posts and comments left."""
-    with unit_of_work():
-        _lock_member(id)
-        condition.require_body(describe_member(id))
-    if count_content(id):
-        raise HasContent
-    clear_account(id, with_content=True)  # notifications, and what was written meanwhile
-
-
 @moderation.delete(
     "/moderation/users/<nanoid:id>",
     access=MODERATOR_REQUIRED,
     query=schemas.AccountRemovalQuery(),
     conditional=True,
-    prepare=clear_member,
     status=204,
     errors=[TargetIsModerator, NoSuchUser, HasContent],
 )
 def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete the account of a member who has no posts and comments left."""
     _lock_member(id)
+    condition.require_body(describe_member(id))
+    commit()
+    if count_content(id):
+        raise HasContent
+    clear_account(id, with_content=True)  # notifications, and what was written meanwhile
+    _lock_member(id)
     delete_account(id, with_content=True)
-    log.record("deleted", "user", id, id, query.get("reason"))
+    acts.record("deleted", "user", id, id, query.get("reason"))
     _close_reports_on_account(id, REMOVED)
+    commit()
     return None
 
 
