@@ -197,7 +197,7 @@ def test_nothing_changes_if_the_disk_is_full(flask, elsewhere, copy):
     ("damage", "expected"),
     [
         (Path.unlink, "There is no file"),
-        (lambda file: file.write_text("This is no database. " * 99), "file is not a database"),
+        (lambda file: file.write_text("This is not a database. " * 99), "file is not a database"),
         (lambda file: os.truncate(file, 0), "has no schema version"),
         (lambda file: os.truncate(file, 50_000), "is damaged"),
         (overwrite_pages, "is damaged"),
@@ -263,7 +263,7 @@ def test_a_backup_from_before_the_first_revision_is_refused(flask, elsewhere, co
     [
         overwrite_pages,
         lambda file: os.truncate(file, 50_000),
-        lambda file: file.write_text("This is no database. " * 99),
+        lambda file: file.write_text("This is not a database. " * 99),
         garble_schema,
     ],
     ids="overwritten truncated text garbled".split(),
@@ -286,7 +286,7 @@ def test_a_damaged_database_is_kept_and_restored_with_force(flask, elsewhere, co
 
 
 def test_a_damaged_database_is_replaced_by_one_of_its_owner(flask, elsewhere, copy, owners):
-    elsewhere.file.write_text("This is no database. " * 99)
+    elsewhere.file.write_text("This is not a database. " * 99)
     assert flask("restore", "--force", str(copy), on=elsewhere)[0] == 0
     assert owners == {"posting.db": SERVICE}
 
@@ -325,7 +325,7 @@ def test_a_damaged_database_in_use_is_not_replaced(flask, elsewhere, copy):
         text=True,
     )
     user.stdout.readline()
-    elsewhere.file.write_text("This is no database. " * 99)
+    elsewhere.file.write_text("This is not a database. " * 99)
     expected = "Error: The database is damaged and in use. Stop the service, then restore.\n"
     assert flask("restore", "--force", str(copy), on=elsewhere) == (1, expected)
     assert not list(elsewhere.file.parent.glob("*before-restore*"))

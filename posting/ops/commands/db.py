@@ -45,13 +45,18 @@ for command in migrate.commands.values():
 @click.pass_context
 def upgrade(context: click.Context, /, **options: Any) -> None:
     """Upgrade the schema, by default to that of this version."""
-    before = [] if options["sql"] else revisions()
+    before = [] if options["sql"] else _revisions()
     context.invoke(ORIGINAL["upgrade"].callback, **options)
-    if before and before[0] < SEARCH_REVISION <= revisions()[0]:
+    if before and before[0] < SEARCH_REVISION <= _revisions()[0]:
+        click.echo(
+            "All texts are indexed again for search. If this is interrupted, run: "
+            "flask search rebuild",
+            err=True,
+        )
         rebuild()
 
 
-def revisions() -> list[str]:
+def _revisions() -> list[str]:
     """Return the revision of the database in a list, or an empty list if there is none."""
     if (file := sqlite_file()) and is_missing(file):
         return []

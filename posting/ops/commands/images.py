@@ -21,8 +21,8 @@ def make_thumbnails() -> None:
     """Make the thumbnails of images that have none.
 
     `flask doctor` says when this is needed. The service may run meanwhile. If the command is
-    interrupted, run it again, and it goes on. Images that cannot be decoded are named at the end,
-    and the exit code is 1.
+    interrupted, run it again: it continues. Images that cannot be decoded are named at the end, and
+    the exit code is 1.
     """
     require_current()
     made, failures = make_missing()

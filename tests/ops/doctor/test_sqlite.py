@@ -268,7 +268,7 @@ def test_a_read_only_file_system_is_a_failure(own, monkeypatch):
 
 def test_a_file_of_another_kind_is_a_failure(own, flask):
     app, file = own
-    file.write_text("This is no database. " * 99)
+    file.write_text("This is not a database. " * 99)
     assert "flask restore --force" in only_problem(app, "failure", "file is not a database")
     assert flask("doctor", on=app)[0] == 1
 

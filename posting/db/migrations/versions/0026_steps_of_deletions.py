@@ -105,18 +105,22 @@ def finish_deletions() -> None:
 
     SQLite deletes nothing by cascades while the schema is changed.
     """
-    is_deleted = "deleted_at IS NOT NULL"
-    of_posts = f"post_id IN (SELECT id FROM posts WHERE {is_deleted})"  # noqa: S608 - constants
-    of_images = f"image_id IN (SELECT id FROM images WHERE {of_posts})"  # noqa: S608
-    of_comments = f"comment_id IN (SELECT id FROM comments WHERE {of_posts})"  # noqa: S608
-    for table, condition in (
-        ("thumbnails", of_images),
-        ("image_data", of_images),
-        ("images", of_posts),
-        ("notifications", f"{of_posts} OR {of_comments}"),
-        ("subscriptions", of_posts),
-        ("comments", of_posts),
-        ("post_search", of_posts),
-        ("posts", is_deleted),
-    ):
-        op.execute(f"DELETE FROM {table} WHERE {condition}")  # noqa: S608
+    posts, images, comments, notifications = map(
+        table, ("posts", "images", "comments", "notifications")
+    )
+    deleted = sa.select(posts.c.id).where(posts.c.deleted_at.is_not(None))
+    deleted_images = sa.select(images.c.id).where(images.c.post_id.in_(deleted))
+    deleted_comments = sa.select(comments.c.id).where(comments.c.post_id.in_(deleted))
+    of_comments = notifications.c.comment_id.in_(deleted_comments)
+    op.execute(sa.delete(notifications).where(of_comments))
+    for each in map(table, ("thumbnails", "image_data")):
+        op.execute(sa.delete(each).where(each.c.image_id.in_(deleted_images)))
+    for each in (images, notifications, table("subscriptions"), comments, table("post_search")):
+        op.execute(sa.delete(each).where(each.c.post_id.in_(deleted)))
+    op.execute(sa.delete(posts).where(posts.c.deleted_at.is_not(None)))
+
+
+def table(name: str) -> sa.TableClause:
+    """Return a table with the columns by which rows are found here."""
+    columns = ("id", "post_id", "image_id", "comment_id", "deleted_at")
+    return sa.table(name, *map(sa.column, columns))
