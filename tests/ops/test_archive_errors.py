@@ -52,7 +52,7 @@ INVALID = [
     ),
     (set_header(rows=[]), "line 1: rows must give the number of rows of each table."),
     (set_header(schema=["0001"]), "line 1: schema ['0001'], which this installation*."),
-    (set_header(version=None), "line 1: the format has version None and not 2."),
+    (set_header(version=1), "line 1: the format has version 1 and not 2."),
     (
         set_header(rows={"users": 2}),
         "line 4: the file should end here, as line 1 counts no more rows.",

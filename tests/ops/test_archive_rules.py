@@ -178,15 +178,6 @@ def test_what_the_api_refuses_is_not_imported(app, lines, tmp_path, change, expe
     assert not any(count_rows(app).values())
 
 
-def test_an_archive_of_the_former_format_is_imported_as_it_is(app, lines, tmp_path):
-    lines[0]["version"] = 1
-    set_values(POST, title="A\r\nB")(lines)
-    import_(app, write_archive(tmp_path / "1.gz", *lines))
-    export(app, tmp_path / "2.gz")
-    exported = read_archive(tmp_path / "2.gz")
-    assert [line["row"] for line in exported[1:]] == [line["row"] for line in lines[1:]]
-
-
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

@@ -47,7 +47,7 @@ from posting.search import all_indexes
 
 FORMAT = "posting archive"
 VERSION = 2
-FORMER_VERSION = 1  # without checksums, until schema 0025
+FORMER_VERSION = (1, "0025")  # a version without checksums, and the only schema with it
 BATCH_ROWS = 100
 MAX_HEADER_BYTES = 64 * 2**10
 MAX_LINE_BYTES = 16 * 2**20
@@ -230,7 +230,7 @@ def _decode_header(line: bytes) -> Header:
             f"{how_to_convert('flask import FILE').removesuffix('.')}"
         )
     version = header.get("version")
-    if version not in {VERSION, FORMER_VERSION}:
+    if version != VERSION and (version, revision) != FORMER_VERSION:
         raise ValueError(f"the format has version {version!r} and not {VERSION}")
     if not isinstance(revision, str) or revision not in known_revisions():
         raise ValueError(
