@@ -67,15 +67,18 @@ class Site:
 
 
 @contextmanager
-def serve(folder: Path, database: str) -> Iterator[Site]:
-    """Serve Posting on a database, and its list of posts as a static file."""
+def serve(folder: Path, database: str, **settings: str) -> Iterator[Site]:
+    """Serve Posting on a database, and its list of posts as a static file.
+
+    `settings` are added to those of the benchmarks.
+    """
     static = folder / "static"
     static.mkdir(parents=True)
     ports = [servers.free_port() for _ in range(3)]
     posting, static_files = (f"https://localhost:{port}" for port in ports[1:])
     public = {"POSTING_PUBLIC_URL": posting, "POSTING_PROXY_HOPS": "1"}
-    settings = SETTINGS | {"POSTING_DATABASE_URL": database} | public
-    with servers.gunicorn("wsgi:app", "/readyz", **settings) as (upstream, _):
+    environment = SETTINGS | settings | {"POSTING_DATABASE_URL": database} | public
+    with servers.gunicorn("wsgi:app", "/readyz", **environment) as (upstream, _):
         _configure(folder, upstream.removeprefix("http://"), ports)
         command = ["nginx", "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"]
         with servers.serve([*command, "-g", "daemon off;"], f"{posting}/readyz"):
