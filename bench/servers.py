@@ -1,5 +1,6 @@
 """Server processes on one core, and wrk on another."""
 
+import itertools
 import os
 import random
 import re
@@ -18,18 +19,22 @@ CONNECTIONS = 8
 CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, CLIENT_CORE = CORES[0], CORES[-1]  # the same core on a machine with one
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+_ports = itertools.cycle(random.sample(range(20_000, 32_000), 12_000))
 NO_VERIFICATION = ssl.create_default_context()  # the certificate is self-signed
 NO_VERIFICATION.check_hostname = False
 NO_VERIFICATION.verify_mode = ssl.CERT_NONE
 
 
 def free_port() -> int:
-    """Return a free port below the ephemeral range, in which a client could connect to itself."""
-    while True:
-        port = random.randint(20_000, 32_000)
+    """Return a free port below the ephemeral range, in which a client could connect to itself.
+
+    It is another one with each call, until all have been returned.
+    """
+    for port in _ports:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)):
                 return port
+    raise AssertionError("The ports never end.")
 
 
 @contextmanager

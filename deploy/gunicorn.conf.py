@@ -61,6 +61,7 @@ threads = THREADS
 # fixed threshold, large blocks go back to the system. See mallopt(3).
 _M_MMAP_THRESHOLD = -3
 _LARGE = 256 * 2**10  # bytes
+_LARGE_PAGE = 64 * 2**10  # bytes; to render a page takes several times its size
 _libc = ctypes.CDLL(None)
 if hasattr(_libc, "mallopt"):
     _libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
@@ -204,7 +205,7 @@ def pre_request(worker, req):
 
 def post_request(worker, req, environ, resp):
     # glibc also keeps the smaller blocks of a large page. See malloc_trim(3).
-    if resp is not None and resp.sent > _LARGE and hasattr(_libc, "malloc_trim"):
+    if resp is not None and resp.sent > _LARGE_PAGE and hasattr(_libc, "malloc_trim"):
         _libc.malloc_trim(0)
 
 

@@ -1,5 +1,6 @@
 """Fixtures with a real gunicorn, as shipped, on a new database."""
 
+import itertools
 import os
 import random
 import shutil
@@ -49,18 +50,26 @@ class Server:
     database_answers: bool = True
 
 
-def free_port() -> int:
-    """Return a free port of a range that other test processes do not use.
+def ports_of_this_process() -> Iterator[int]:
+    """Yield the ports that other test processes do not use, in any order, again and again.
 
-    It is below the ephemeral range, in which a client could connect to itself.
+    They are below the ephemeral range, in which a client could connect to itself.
     """
     process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     first = 20_000 + 1_000 * (process % 12)
-    while True:
-        port = random.randrange(first, first + 1_000)
+    return itertools.cycle(random.sample(range(first, first + 1_000), 1_000))
+
+
+_ports = ports_of_this_process()
+
+
+def free_port() -> int:
+    """Return a free port, which no other call has returned lately."""
+    for port in _ports:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)):
                 return port
+    raise AssertionError("The ports never end.")
 
 
 @pytest.fixture(scope="session")
