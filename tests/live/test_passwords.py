@@ -79,4 +79,5 @@ def test_others_read_and_sign_in_while_a_member_sends_passwords(serve, figure, a
         )
     assert statuses.keys() <= HASHED | {503}
     assert max(passwords for passwords, _ in waits["read"]) <= 4
-    assert max(passwords for passwords, _ in waits["sign-in"]) <= 8
+    # Usually it is four or less. With a queue for all, it would be that of all clients.
+    assert max(passwords for passwords, _ in waits["sign-in"]) <= CLIENTS / 2
