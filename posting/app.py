@@ -1,51 +1,34 @@
 """The application factory."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from flask import Flask, Response
 
-from posting import cli, config, logs, search
-from posting.accounts import current_user, deletion, facts, invited, names
-from posting.accounts.queries import count_applications
+from posting import cli, config, logs
+from posting.accounts import current_user
 from posting.accounts.views.applications import applications
 from posting.accounts.views.auth import auth
 from posting.accounts.views.recovery import recovery
 from posting.accounts.views.tokens import tokens
 from posting.accounts.views.users import users
-from posting.changes.listeners import LISTENERS as CHANGE_LISTENERS
 from posting.changes.views import changes
-from posting.comments import search as comment_search
-from posting.comments import store as comment_store
-from posting.comments.queries import count_comments_by
 from posting.comments.views import comments
-from posting.db import engine, events, migrations, transactions
-from posting.images.queries import count_images_by
-from posting.images.views import images, list_images_of_posts
-from posting.invitations.queries import find_inviter_of, list_invited_by
-from posting.invitations.store import record_use, take_use
+from posting.db import engine, migrations, transactions
+from posting.images.views import images
+from posting.indexes import INDEXES
 from posting.invitations.views import invitations
-from posting.moderation.listeners import LISTENERS as MODERATION_LISTENERS
-from posting.moderation.queries import count_open_reports, count_reports_on
 from posting.moderation.views.acts import moderation
 from posting.moderation.views.records import records
 from posting.moderation.views.reports import reports
-from posting.notifications import deletion as notification_deletion
-from posting.notifications.listeners import LISTENERS as NOTIFICATION_LISTENERS
 from posting.notifications.views import notifications
 from posting.pages.feeds import feeds
 from posting.pages.views import pages
-from posting.posts import search as post_search
-from posting.posts import store as post_store
-from posting.posts import views as post_views
-from posting.posts.queries import count_posts_by
 from posting.posts.views import posts
 from posting.site.views import site
-from posting.web import access_log, csrf, errors, etags, gauges, headers
+from posting.web import access_log, csrf, errors, etags, headers
 from posting.web.endpoint import IdConverter
-from posting.web.gauges import Gauge
 from posting.web.middleware import body_drain, cors, proxy, response_cache
 from posting.web.system import root, system
 
@@ -67,19 +50,17 @@ BLUEPRINTS = (
     site,
     system,
 )
-INDEXES = (post_search.INDEX, comment_search.INDEX, names.INDEX)
 BEFORE_REQUEST = (
     access_log.start_timer,  # first, to measure all of the request
     headers.assign_request_id,  # before anything that can fail, since errors name the id
     headers.drop_invalid_dates,
-    transactions.end_transaction,  # of an earlier request, when a test keeps its app context
+    transactions.end_session,  # of an earlier request, when a test keeps its app context
     proxy.refuse_other_hosts,  # before checks that compare the request with its host
     csrf.refuse_cross_site_writes,
     current_user.refuse_visitors_without_endpoint,  # last: 401 comes after the errors of the others
 )
 AFTER_REQUEST = (
-    errors.catch_failed_rollback,  # before the others, since it may replace the response
-    headers.add_headers,  # before those below: the ETag is made from the whole response
+    headers.add_headers,  # first: the ETag is made from the whole response
     response_cache.store,  # with all headers, but before a 304 loses its body
     etags.make_conditional,
     access_log.record,  # last: it logs the status that is sent
@@ -145,39 +126,5 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     proxy.init_app(app)  # around the cache, whose keys contain the client's host and scheme
     body_drain.init_app(app)  # around all others, since it must see every response
 
-    post_views.init_app(app, list_images_of_posts)
-    invited.init_app(app, invited.Invitations(take_use, record_use))
-    facts.init_app(
-        app,
-        {
-            "posts": count_posts_by,
-            "comments": count_comments_by,
-            "images": count_images_by,
-            "invited_by": find_inviter_of,
-            "invited": list_invited_by,
-            "open_reports": partial(count_reports_on, are_open=True),
-            "closed_reports": partial(count_reports_on, are_open=False),
-        },
-    )
-    gauges.init_app(
-        app,
-        {
-            "posting_open_reports": Gauge("Reports that are open", count_open_reports),
-            "posting_pending_applications": Gauge("Accounts to approve", count_applications),
-        },
-    )
-    listeners = (*NOTIFICATION_LISTENERS, *CHANGE_LISTENERS, *MODERATION_LISTENERS)
-    events.init_app(app, listeners)
-    # In the order of their locks.
-    deletion.init_app(
-        app,
-        [
-            comment_store.CONTENT,
-            post_store.CONTENT,
-            notification_deletion.CONTENT,
-            deletion.STORED_RESPONSES,
-        ],
-    )
-    search.init_app(app, INDEXES)
     migrations.init_app(app, unmanaged_tables=tuple(index.table for index in INDEXES))
     return app

@@ -28,8 +28,14 @@ from posting.db.base import db
 from posting.db.engine import close_connections, is_in_memory, url_without_password
 from posting.db.epoch import renew_epoch
 from posting.db.migrations import ensure_current
-from posting.db.transactions import commit, end_transaction, execute, lift_time_limits, transaction
-from posting.search import all_indexes
+from posting.db.transactions import (
+    end_session,
+    execute,
+    lift_time_limits,
+    transaction,
+    unit_of_work,
+)
+from posting.indexes import INDEXES
 
 # Every setting, so that environment variables have no effect.
 DEFAULTS: dict[str, Any] = dict.fromkeys(setting.name for setting in SETTINGS) | {
@@ -138,7 +144,7 @@ def delete_all_rows(app: Flask) -> None:
         lift_time_limits(connection)  # a busy Postgres may not have vacuumed for long
         for table in _tables_to_empty():
             connection.exec_driver_sql(f"DELETE FROM {table}")  # noqa: S608 - a name of a table
-        for index in all_indexes():
+        for index in INDEXES:
             index.clear(connection)
         renew_epoch(connection)
 
@@ -161,24 +167,32 @@ def sign_in(app: Flask, username: str, *, role: str | None = None, **profile: An
     if role not in {None, "member", MODERATOR}:
         raise ValueError(f"The role must be member or moderator, not {role!r}.")
     if has_app_context():
-        end_transaction()  # the test's own, which may lock what is written here
+        end_session()  # the test's own, which may lock what is written here
     with app.app_context():
-        if find_account(username) is None:
-            try:
-                fields = Profile(exclude=["password"]).load({"username": username} | profile)
-            except ValidationError as error:
-                raise ValueError(f"The account is not valid: {error}") from None
-            insert_user(password_hash=_hash_of_password(app.config["PASSWORD_HASH"]), **fields)
-        if role:
-            named = sa.func.lower(User.username) == username.lower()
-            execute(sa.update(User).where(named).values(role=role))
-        commit()
+        password_hash = _hash_of_password(app.config["PASSWORD_HASH"])
+        with unit_of_work():
+            if find_account(username) is None:
+                insert_user(password_hash=password_hash, **_load_profile(username, profile))
+            if role:
+                named = sa.func.lower(User.username) == username.lower()
+                execute(sa.update(User).where(named).values(role=role))
     client = cast(Client, app.test_client())
     signed_in = client.post("/signin", json={"username": username, "password": PASSWORD})
     if signed_in.status_code != 200:
         raise ValueError(f"{username} cannot sign in: {signed_in.text}")
     client.user = cast(dict[str, Any], signed_in.json)
     return client
+
+
+def _load_profile(username: str, profile: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a new account. Raise ValueError if they are not valid."""
+    try:
+        fields: dict[str, Any] = Profile(exclude=["password"]).load(
+            {"username": username} | profile
+        )
+    except ValidationError as error:
+        raise ValueError(f"The account is not valid: {error}") from None
+    return fields
 
 
 @contextmanager

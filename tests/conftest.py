@@ -31,7 +31,7 @@ from posting.accounts.store import insert_user
 from posting.db.base import db
 from posting.db.commits import CommitWatch
 from posting.db.engine import close_connections
-from posting.db.transactions import commit
+from posting.db.transactions import unit_of_work
 from posting.db.types import now
 from posting.images import codec as imaging
 from posting.invitations.store import create_invitation
@@ -405,19 +405,17 @@ def post(alice: Client) -> dict[str, Any]:
 
 def apply(app: Flask) -> str:
     """Add an account that waits for approval, and return its id."""
-    with app.app_context():
+    with app.app_context(), unit_of_work():
         newcomer = {"username": f"hopeful-{secrets.token_hex(4)}", "password_hash": "x"}
         application = {"application": "I weave too.", "pending_since": now()}
         id: str = insert_user(**newcomer, **application)["id"]
-        commit()
     return id
 
 
 def invite(app: Flask, creator_id: str) -> str:
     """Add an invitation of a user, and return its id."""
-    with app.app_context():
+    with app.app_context(), unit_of_work():
         invitation, _ = create_invitation(creator_id)
-        commit()
     id: str = invitation["id"]
     return id
 

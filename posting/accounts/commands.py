@@ -11,9 +11,8 @@ import click
 from flask.cli import AppGroup
 from marshmallow import ValidationError
 
-from posting.accounts import acts, passwords, store, tokens
+from posting.accounts import passwords, store, tokens
 from posting.accounts.deletion import clear_account, count_content, delete_account
-from posting.accounts.facts import describe_account
 from posting.accounts.models import ACTIVE, MODERATOR, PENDING, STATES, SUSPENDED
 from posting.accounts.queries import find_account, list_accounts, list_acts, lock_account
 from posting.accounts.recovery import create_link
@@ -22,8 +21,10 @@ from posting.accounts.store import approve_account
 from posting.accounts.usernames import UsernameTaken, create_account
 from posting.cli import escape, examples, json_option, link_base, print_link, warn_about_links
 from posting.db.migrations import require_current
-from posting.db.transactions import Row, commit
+from posting.db.transactions import Row, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
+from posting.moderation import log
+from posting.moderation.members import describe_account
 from posting.plurals import count
 from posting.progress import progress
 from posting.web.fields import TimestampInput
@@ -79,13 +80,13 @@ def create(name: str, moderator: bool) -> None:
         details = " ".join(error.normalized_messages()["username"])
         raise click.ClickException(f"The name {name} is not accepted. {details}") from None
     role = MODERATOR if moderator else "member"
-    try:
-        user = create_account(**fields, role=role, password_hash=passwords.dummy_hash())
-    except UsernameTaken:
-        raise click.ClickException(f"The name {name} is taken.") from None
-    _record("created", user["id"])
-    code, expires_at = create_link(user["id"], FIRST_LINK_LIFETIME)
-    commit()
+    with unit_of_work():
+        try:
+            user = create_account(**fields, role=role, password_hash=passwords.dummy_hash())
+        except UsernameTaken:
+            raise click.ClickException(f"The name {name} is taken.") from None
+        _record("created", user["id"])
+        code, expires_at = create_link(user["id"], FIRST_LINK_LIFETIME)
     click.echo(f"{name} is a {role} now.")
     _print_reset_link(name, code, expires_at)
 
@@ -168,10 +169,10 @@ def print_reset_link(name: str) -> None:
     The link works once, within a day. Its use ends all sessions and tokens of NAME. A former link
     no longer works.
     """
-    user = _lock_user(name)
-    code, expires_at = create_link(user.id, RESET_LINK_LIFETIME)
-    _record("reset link", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_user(name)
+        code, expires_at = create_link(user.id, RESET_LINK_LIFETIME)
+        _record("reset link", user.id)
     if user.state != ACTIVE:
         command = "restore" if user.state == SUSPENDED else "approve"
         click.echo(
@@ -204,14 +205,14 @@ def print_links(days: int) -> None:
     )
     while batch := list(islice(accounts, LINKS_PER_COMMIT)):
         links = []
-        for account in batch:
-            user = lock_account(account["id"])
-            if user is None or user.state != ACTIVE:  # since it was listed
-                continue
-            code, _ = create_link(user.id, timedelta(days=days))
-            _record("reset link", user.id)
-            links.append((user.username, f"{base}/reset#{code}"))
-        commit()
+        with unit_of_work():
+            for account in batch:
+                user = lock_account(account["id"])
+                if user is None or user.state != ACTIVE:  # since it was listed
+                    continue
+                code, _ = create_link(user.id, timedelta(days=days))
+                _record("reset link", user.id)
+                links.append((user.username, f"{base}/reset#{code}"))
         for name, link in links:
             click.echo(f"{name},{link}")
         printed += len(links)
@@ -232,12 +233,12 @@ def _print_reset_link(name: str, code: str, expires_at: datetime) -> None:
 @click.argument("name")
 def approve(name: str) -> None:
     """Approve the account of NAME, which waits for approval. Then its owner can sign in."""
-    user = _lock_user(name)
-    if not approve_account(user.id):
-        click.echo(f"{user.username} needs no approval.")
-        return
-    _record("approved", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_user(name)
+        if not approve_account(user.id):
+            click.echo(f"{user.username} needs no approval.")
+            return
+        _record("approved", user.id)
     click.echo(f"{user.username} may sign in now.")
 
 
@@ -277,14 +278,14 @@ def suspend(name: str, reason: str | None, until: datetime | None) -> None:
     """End all sessions and tokens of NAME, and prevent new sign-ins."""
     if reason is not None:
         _require_valid_reason(reason)
-    user = _lock_approved_user(name)
-    has_reason = reason in {None, user.suspension_reason}
-    if user.state == SUSPENDED and user.suspended_until == until and has_reason:
-        click.echo(f"{user.username} is suspended already.")
-        return
-    store.suspend(user.id, reason=reason, until=until)
-    _record("suspended", user.id, reason)
-    commit()
+    with unit_of_work():
+        user = _lock_approved_user(name)
+        has_reason = reason in {None, user.suspension_reason}
+        if user.state == SUSPENDED and user.suspended_until == until and has_reason:
+            click.echo(f"{user.username} is suspended already.")
+            return
+        store.suspend(user.id, reason=reason, until=until)
+        _record("suspended", user.id, reason)
     end = f" until {to_rfc3339(until)}" if until else ""
     click.echo(f"{user.username} is suspended{end} and signed out everywhere.")
 
@@ -294,13 +295,13 @@ def suspend(name: str, reason: str | None, until: datetime | None) -> None:
 @click.argument("name")
 def restore(name: str) -> None:
     """Allow a suspended NAME to sign in again."""
-    user = _lock_approved_user(name)
-    if user.state != SUSPENDED:
-        click.echo(f"{user.username} is not suspended.")
-        return
-    store.restore(user.id)
-    _record("restored", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_approved_user(name)
+        if user.state != SUSPENDED:
+            click.echo(f"{user.username} is not suspended.")
+            return
+        store.restore(user.id)
+        _record("restored", user.id)
     click.echo(f"{user.username} may sign in again.")
 
 
@@ -320,11 +321,11 @@ def reset_password(name: str) -> None:
     if details := errors.get("password"):
         raise click.ClickException("The password is not accepted. " + " ".join(details))
     password_hash = passwords.hash_password(password)
-    user = _lock_user(name)
-    passwords.store_password_hash(user.id, password_hash)
-    tokens.revoke_access(user.id)
-    _record("password reset", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_user(name)
+        passwords.store_password_hash(user.id, password_hash)
+        tokens.revoke_access(user.id)
+        _record("password reset", user.id)
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
 
 
@@ -354,10 +355,10 @@ def delete(name: str, content: str, yes: bool) -> None:
         )
     with progress(f"Deleting {user.username}", total) as advance:
         clear_account(user.id, with_content=with_content, advance=advance)
-    user = _require(lock_account(user.id), name)
-    delete_account(user.id, with_content=with_content)
-    _record("deleted", user.id)
-    commit()
+    with unit_of_work():
+        user = _require(lock_account(user.id), name)
+        delete_account(user.id, with_content=with_content)
+        _record("deleted", user.id)
     click.echo(f"{user.username} is deleted.")
 
 
@@ -403,18 +404,18 @@ def _require(account: Found | None, name: str) -> Found:
 
 
 def _set_role(name: str, role: str) -> None:
-    user = _lock_approved_user(name)
-    if not store.set_role(user, role):
-        click.echo(f"{user.username} is a {role} already.")
-        return
-    _record("promoted" if role == MODERATOR else "demoted", user.id)
-    commit()
+    with unit_of_work():
+        user = _lock_approved_user(name)
+        if not store.set_role(user, role):
+            click.echo(f"{user.username} is a {role} already.")
+            return
+        _record("promoted" if role == MODERATOR else "demoted", user.id)
     click.echo(f"{user.username} is a {role} now.")
 
 
 def _record(action: str, user_id: str, reason: str | None = None) -> None:
     """Record an act of the operator on an account."""
-    acts.record_by_operator(action, "user", user_id, user_id, reason)
+    log.record_by_operator(action, "user", user_id, user_id, reason)
 
 
 @examples("flask moderation log")
@@ -435,7 +436,7 @@ def print_moderation_log(limit: int) -> None:
     for act in list_acts(limit):
         former = f"{act.moderator} ({act.moderator_id})" if act.moderator_id else act.moderator
         user = act.user_name or act.user_id
-        target = acts.describe_target(act.target_kind, act.target_id, user)
+        target = log.describe_target(act.target_kind, act.target_id, user)
         moderator = act.moderator_name or former
         reason = f": {escape(act.reason)}" if act.reason else ""
         click.echo(f"{to_rfc3339(act.created_at)} {moderator} {act.action} {target}{reason}")

@@ -13,9 +13,9 @@ from posting.accounts import queries, schemas, sessions, tokens
 from posting.accounts.models import MODERATOR, Session, Token
 from posting.config import cookie_name, everyone_may_read, is_https
 from posting.db.access import database_access
-from posting.db.transactions import Row, execute, rollback
+from posting.db.transactions import Row, execute
 from posting.web.endpoint import SAFE_METHODS, Access, current_endpoint
-from posting.web.errors import NotSignedIn, respond, respond_to_database_error
+from posting.web.errors import NotSignedIn, respond
 from posting.web.middleware.response_cache import is_visitor
 from posting.web.problems import Coded
 
@@ -264,10 +264,6 @@ def _respond_to_broken_reference(error: sa.exc.IntegrityError) -> Response:
     """Respond to a broken foreign key: a row that the request refers to was deleted meanwhile."""
     if "foreign key" not in str(error.orig).lower():
         raise error
-    try:
-        rollback()
-    except sa.exc.DBAPIError as failure:
-        return respond_to_database_error(failure)
     return respond(
         NotFound("The request refers to something that no longer exists.")
         if queries.user_exists(current_user.id)

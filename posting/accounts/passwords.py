@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from flask import current_app, g
@@ -14,7 +15,7 @@ from werkzeug.security import check_password_hash, generate_password_hash
 from posting.accounts import queries
 from posting.accounts.models import User
 from posting.config import worker_threads
-from posting.db.transactions import Row, execute
+from posting.db.transactions import Row, execute, unit_of_work
 from posting.web.errors import NotSignedIn
 from posting.web.limits import Counts, Hits, Limit, require_space
 from posting.web.messages import Message
@@ -43,17 +44,24 @@ class PasswordsBusy(Coded, ServiceUnavailable):
         super().__init__(retry_after=1)
 
 
+class VerifiedAccount(NamedTuple):
+    """An account as it was when its password was checked, and the hash that it shall have."""
+
+    user: Row
+    password_hash: str
+
+
 def count_places() -> int:
     """Return how many requests of this process may hash or wait to do so: half of its threads."""
     return max(1, worker_threads() // 2)
 
 
 @contextmanager
-def turn_to_hash(*clients: str) -> Iterator[None]:
-    """Wait until this request may hash, for clients such as an address and a member.
+def place_to_hash(*clients: str) -> Iterator[None]:
+    """Hold a place for a request that hashes, for clients such as an address and a member.
 
     No client can take the last place, so that it cannot keep all others out. Raise PasswordsBusy at
-    once if there is no place, or if the wait takes too long. Hold no transaction meanwhile.
+    once if there is no place.
     """
     places = count_places()
     with _lock:
@@ -62,15 +70,24 @@ def turn_to_hash(*clients: str) -> Iterator[None]:
             raise PasswordsBusy
         _holders.append(clients)
     try:
-        if not _cores.acquire(timeout=MAX_WAIT_SECONDS):
-            raise PasswordsBusy
-        try:
-            yield
-        finally:
-            _cores.release()
+        yield
     finally:
         with _lock:
             _holders.remove(clients)
+
+
+@contextmanager
+def core_to_hash() -> Iterator[None]:
+    """Wait until this request may hash, within `place_to_hash` and outside of a unit of work.
+
+    Raise PasswordsBusy if the wait takes too long.
+    """
+    if not _cores.acquire(timeout=MAX_WAIT_SECONDS):
+        raise PasswordsBusy
+    try:
+        yield
+    finally:
+        _cores.release()
 
 
 @contextmanager
@@ -86,20 +103,26 @@ def guess(account: str, hits: Hits, *, by_owner: bool = False) -> Iterator[None]
     address = client_ip()
     guesses = (ADDRESS_LIMIT, address), (ACCOUNT_LIMIT, f"{address} {account}")
     require_space(*guesses, (ADDRESS_USE_LIMIT, address), (ACCOUNT_USE_LIMIT, account))
-    with turn_to_hash(address, *([account] if by_owner else [])):
-        hits.count(*guesses)
-        hits.commit()
-        yield
+    with place_to_hash(address, *([account] if by_owner else [])):
+        hits.count_before(*guesses)
+        try:
+            with core_to_hash():
+                yield
+        except PasswordsBusy:
+            with unit_of_work():
+                hits.refund()
+            raise
 
 
 def accept_guess(account: str, hits: Hits) -> None:
-    """Count a guess as a right one instead of a wrong one, within the transaction."""
-    hits.refund()
-    hits.count((ADDRESS_USE_LIMIT, client_ip()), (ACCOUNT_USE_LIMIT, account))
+    """Count a guess as a right one instead of a wrong one, in a unit of work of its own."""
+    with unit_of_work():
+        hits.refund()
+        hits.count((ADDRESS_USE_LIMIT, client_ip()), (ACCOUNT_USE_LIMIT, account))
 
 
 def hash_password(password: str) -> str:
-    """Return the salted scrypt hash of a password. A request does this in `turn_to_hash`."""
+    """Return the salted scrypt hash of a password. A request does this in `core_to_hash`."""
     return generate_password_hash(password, current_app.config["PASSWORD_HASH"])
 
 

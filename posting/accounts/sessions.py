@@ -18,7 +18,7 @@ from posting.accounts.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER
 from posting.accounts.queries import NoSuchSession
 from posting.db.access import database_access
 from posting.db.purge import purge_expired
-from posting.db.transactions import commit, execute, fetch_all, fetch_one, rollback
+from posting.db.transactions import execute, fetch_all, fetch_one, unit_of_work
 from posting.db.types import now
 from posting.web.idempotency import IdempotencyKey
 from posting.web.limits import RateWindow
@@ -90,17 +90,12 @@ def touch(update: sa.Update, user_id: str, time: datetime) -> None:
 
     Purge stored responses and rate-limit windows, too: about once an hour for each active member.
     """
-    with database_access(writes=True):
-        try:
-            # The account first, since all code locks it before other rows.
-            execute(_MARK_SEEN, user=user_id, time=time)
-            execute(update)
-            purge_expired(IdempotencyKey)
-            purge_expired(RateWindow)
-            commit()
-        except sa.exc.OperationalError:
-            with suppress(sa.exc.OperationalError):
-                rollback()
+    with suppress(sa.exc.OperationalError), database_access(writes=True), unit_of_work():
+        # The account first, since all code locks it before other rows.
+        execute(_MARK_SEEN, user=user_id, time=time)
+        execute(update)
+        purge_expired(IdempotencyKey)
+        purge_expired(RateWindow)
 
 
 def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from posting.accounts import schemas, tokens
-from posting.accounts.events import AccountEdited, ApplicationDecided, ModeratorDemoted
 from posting.accounts.models import MODERATOR, User
 from posting.accounts.names import INDEX
+from posting.changes import store as changes
 from posting.db.editing import edit
-from posting.db.events import announce
 from posting.db.transactions import Row, execute
 from posting.db.types import now
+from posting.notifications.telling import forget_application, forget_what_moderators_read
 from posting.web.rows import Item, insert, to_item
 
 _INSERT = insert(schemas.User, User)
@@ -41,7 +41,7 @@ def approve_account(id: str) -> bool:
     """Approve an account, and return whether it was waiting for that."""
     is_approved = bool(execute(_APPROVE, user=id).rowcount)
     if is_approved:
-        announce(ApplicationDecided(id))
+        forget_application(id)
     return is_approved
 
 
@@ -63,19 +63,19 @@ def restore(user_id: str) -> None:
     execute(sa.update(User).where(User.id == user_id).values(values))
 
 
-def edit_user(user: Row, changes: Mapping[str, Any]) -> None:
+def edit_user(user: Row, values: Mapping[str, Any]) -> None:
     """Edit a locked account, and index it again if it has another name."""
-    if edit(User, user, changes):
-        if not changes.keys().isdisjoint({"username", "display_name"}):
-            INDEX.replace([{**user._mapping, **changes}])
-        announce(AccountEdited(user.id))
+    if edit(User, user, values):
+        if not values.keys().isdisjoint({"username", "display_name"}):
+            INDEX.replace([{**user._mapping, **values}])
+        changes.record("user", user.id, None, "edited")
 
 
 def set_role(user: Row, role: str) -> bool:
     """Set the role of a locked account, and return whether this changes anything."""
     if not edit(User, user, {"role": role}):
         return False
-    announce(AccountEdited(user.id))
+    changes.record("user", user.id, None, "edited")
     if role != MODERATOR:
-        announce(ModeratorDemoted(user.id))
+        forget_what_moderators_read(user.id)
     return True

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
@@ -15,6 +15,9 @@ from posting.db.transactions import execute, fetch_value
 from posting.db.types import UtcDateTime, now
 from posting.images.models import Image
 from posting.posts.models import Post
+
+Kind = Literal["post", "comment", "image", "user"]
+Verb = Literal["created", "edited", "deleted"]
 
 PURGE_EVERY = 64  # changes, so that few of the writes have to purge
 MAX_PURGED = 200
@@ -45,7 +48,7 @@ _LOCK_PURGED = sa.select(Epoch.purged_transaction_id, Epoch.purged_seq, Epoch.pu
 _LOCK_PURGED = _LOCK_PURGED.with_for_update(skip_locked=True)
 
 
-def record(kind: str, id: str, post_id: str | None, change: str) -> None:
+def record(kind: Kind, id: str, post_id: str | None, change: Verb) -> None:
     """Record the change of one object."""
     values = {"kind": kind, "id": id, "post_id": post_id, "change": change, "at": now()}
     key = execute(_insert(db.engine.dialect.name), **values).inserted_primary_key
@@ -53,7 +56,7 @@ def record(kind: str, id: str, post_id: str | None, change: str) -> None:
         purge()
 
 
-def record_all(kind: str, post_ids: Mapping[str, str], change: str) -> None:
+def record_all(kind: Kind, post_ids: Mapping[str, str], change: Verb) -> None:
     """Record the changes of several objects, by one statement."""
     fields = {"kind": kind, "change": change, "at": now()}
     rows = [{"id": id, "post_id": post_id, **fields} for id, post_id in post_ids.items()]

@@ -9,8 +9,7 @@ from posting.db.transactions import Row, fetch_one, fetch_value
 from posting.db.types import UtcDateTime
 from posting.markdown import BEGINNING
 from posting.posts.locks import lock_post_of
-from posting.posts.models import Post
-from posting.posts.queries import DELETED_POSTS
+from posting.posts.models import DELETED_POSTS, Post
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, select, to_item
 

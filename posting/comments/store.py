@@ -1,7 +1,7 @@
-"""Changes of comments together with their entries in the search index, and their announcements.
+"""Changes of comments, together with their entries in the search index and what they cause.
 
-A comment that is deleted takes its entry along, also if its post is deleted: by a foreign key on
-Postgres, by a trigger on SQLite.
+If a comment is deleted, the database deletes its entry, even if the whole post is deleted: Postgres
+by a foreign key, SQLite by a trigger.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -9,23 +9,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.accounts.deletion import ROWS_PER_STEP, Content, Step
+from posting.changes import store as changes
 from posting.comments import schemas, threads
-from posting.comments.events import (
-    CommentCreated,
-    CommentEdited,
-    CommentsAnonymized,
-    CommentsDeleted,
-    CommentsEmptied,
-)
 from posting.comments.models import Comment
-from posting.comments.queries import count_comments_by
 from posting.comments.search import INDEX
-from posting.db.cascades import delete_below
+from posting.db.cascades import ROWS_PER_STEP, Step, delete_below
 from posting.db.editing import edit, edit_stamp
-from posting.db.events import announce
 from posting.db.transactions import Row, execute, fetch_all
 from posting.db.types import new_id
+from posting.moderation.store import close_reports_on_comments
+from posting.notifications.telling import forget_comments, tell_of_comment, tell_of_edited_comment
 from posting.posts.locks import lock_posts
 from posting.posts.models import Post
 from posting.posts.texts import PreparedText
@@ -50,8 +43,8 @@ def insert_comment(
     comment = to_item(execute(_INSERT, **values, **threads.thread_of(parent)).one())
     threads.count_comment(post_id, values["created_at"])
     INDEX.add([(values | {"version": comment["version"]}, text.words)])
-    parent_id = comment["parent_id"]
-    announce(CommentCreated(comment["id"], post_id, parent_id, author_id, text.mentions))
+    tell_of_comment(comment["id"], post_id, comment["parent_id"], author_id, text.mentions)
+    changes.record("comment", comment["id"], post_id, "created")
     return comment
 
 
@@ -61,11 +54,12 @@ def insert_comments(rows: Sequence[Mapping[str, Any]]) -> None:
     INDEX.add(INDEX.split_all([{**row, "version": 1} for row in rows]))
 
 
-def edit_comment(comment: Row, changes: Mapping[str, Any], text: PreparedText) -> None:
+def edit_comment(comment: Row, values: Mapping[str, Any], text: PreparedText) -> None:
     """Edit a comment on a locked post. Its text was prepared before the transaction began."""
-    if edit(Comment, comment, changes):
-        INDEX.replace({**comment._mapping, **changes, "version": comment.version + 1}, text.words)
-        announce(CommentEdited(comment.id, comment.post_id, comment.author_id, text.mentions))
+    if edit(Comment, comment, values):
+        INDEX.replace({**comment._mapping, **values, "version": comment.version + 1}, text.words)
+        tell_of_edited_comment(comment.id, comment.post_id, comment.author_id, text.mentions)
+        changes.record("comment", comment.id, comment.post_id, "edited")
 
 
 def delete_comments(ids: Collection[str]) -> None:
@@ -88,15 +82,18 @@ def delete_comments(ids: Collection[str]) -> None:
     gone |= _post_ids(sa.delete(Comment).where(is_bare))  # after the others, their last replies
     execute(threads.update_last_comment(posts))
     if emptied:
-        announce(CommentsEmptied(emptied))
+        forget_comments([*emptied])
+        changes.record_all("comment", emptied, "edited")
+        close_reports_on_comments([*emptied])
     if gone:
-        announce(CommentsDeleted(gone))
+        changes.record_all("comment", gone, "deleted")
+        close_reports_on_comments([*gone])
 
 
 def _remove_author(condition: sa.ColumnElement[bool]) -> None:
     """Remove the author of the comments that match a condition. Their posts are locked."""
     if changed := _post_ids(sa.update(Comment).where(condition).values(author_id=None)):
-        announce(CommentsAnonymized(changed))
+        changes.record_all("comment", changed, "edited")
 
 
 def _post_ids(statement: sa.Update | sa.Delete) -> dict[str, str]:
@@ -105,7 +102,7 @@ def _post_ids(statement: sa.Update | sa.Delete) -> dict[str, str]:
     return {row.id: row.post_id for row in rows}
 
 
-def _clear_step(user_id: str, with_content: bool) -> Step:
+def clear_step(user_id: str, *, with_content: bool) -> Step:
     """Clear the newest comments of a user.
 
     Replies are newer than their parents, so few of these comments have remaining replies.
@@ -126,8 +123,11 @@ def _clear_step(user_id: str, with_content: bool) -> Step:
     return Step(len(ids), has_more=len(ids) < len(found) or len(rows) == COMMENTS_PER_STEP)
 
 
-def _clear_rest(user_id: str, with_content: bool) -> None:
-    """Lock the posts that a user has commented on or written, all in one order."""
+def clear_rest(user_id: str, *, with_content: bool) -> None:
+    """Clear the comments that a user has written since the last step.
+
+    Lock the posts that the user has commented on or written first, all in one order.
+    """
     written = sa.select(Post.id).where(Post.author_id == user_id)
     commented = sa.select(Comment.post_id).where(Comment.author_id == user_id)
     lock_posts(Post.id.in_(written.union(commented)))
@@ -136,6 +136,3 @@ def _clear_rest(user_id: str, with_content: bool) -> None:
         delete_comments([row.id for row in fetch_all(own)])
     else:
         _remove_author(Comment.author_id == user_id)
-
-
-CONTENT = Content(count_comments_by, _clear_step, _clear_rest)

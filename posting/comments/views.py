@@ -5,7 +5,6 @@ from typing import Any
 
 from werkzeug.exceptions import Forbidden
 
-from posting.accounts import acts
 from posting.accounts.current_user import (
     READERS,
     SIGNED_IN,
@@ -13,15 +12,14 @@ from posting.accounts.current_user import (
     lock_current_user,
     user_id,
 )
-from posting.accounts.events import Removal
 from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
 from posting.comments import queries, schemas, store, threads
 from posting.comments.queries import NoSuchComment, get_comment_for_update
 from posting.comments.search import INDEX
-from posting.db.transactions import commit
 from posting.markdown import excerpt
+from posting.moderation import log
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, is_locked, post_exists
 from posting.posts.texts import PreparedText, prepare_text
@@ -29,7 +27,6 @@ from posting.search.results import paginate_results
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
-from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
 from posting.web.problems import Coded
@@ -147,7 +144,7 @@ def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
 @comments.post(
     "/posts/<nanoid:id>/comments",
     access=SIGNED_IN,
-    limit=LIMIT,
+    limits=[LIMIT],
     body=schemas.CommentInput(),
     prepare=prepare_comment,
     idempotent=True,
@@ -156,7 +153,7 @@ def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
     headers=["Location"],
     errors=[PostLocked, NoSuchPost],
 )
-def create_comment(id: str, body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
+def create_comment(id: str, body: dict[str, Any], prepared: PreparedText) -> Reply:
     """Comment on a post, or reply to a comment on it."""
     lock_current_user()
     _require_unlocked(locked=lock_post(id).locked)
@@ -166,7 +163,7 @@ def create_comment(id: str, body: dict[str, Any], prepared: PreparedText, once: 
     version = comment.pop("version")
     headers = etag_header(comment, version)
     headers["Location"] = external_url("comments.get_comment", id=comment["id"])
-    return once.commit(comment, headers)
+    return comment, headers
 
 
 @comments.get(
@@ -195,7 +192,7 @@ def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> Prepare
 @comments.patch(
     "/comments/<nanoid:id>",
     access=SIGNED_IN,
-    limit=EDIT_LIMIT,
+    limits=[EDIT_LIMIT],
     body=schemas.CommentChange(partial=True),
     conditional=True,
     prepare=prepare_edit,
@@ -210,7 +207,6 @@ def edit_comment(
     _check_edit(comment.author_id, condition, comment.version, comment.updated_at)
     store.edit_comment(comment, body, prepared)
     edited = queries.get_comment(id)
-    commit()
     version = edited.pop("version")
     return edited, etag_header(edited, version)
 
@@ -232,11 +228,9 @@ def delete_comment(id: str, query: dict[str, str], condition: Condition) -> Repl
     if not may_delete(comment.author_id):
         raise CommentDeletionForbidden
     condition.require_version(comment.version, comment.updated_at)
-    text = excerpt(comment.content)
-    removal = Removal("comment", id, comment.author_id, text, query.get("reason"))
-    acts.record_removal(removal)
+    text, reason = excerpt(comment.content), query.get("reason")
+    log.record_removal("comment", id, comment.author_id, excerpt=text, reason=reason)
     store.delete_comments([id])
-    commit()
     return None
 
 

@@ -6,11 +6,22 @@ write lock for seconds.
 
 from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from posting.db.base import Base, db
 from posting.db.transactions import execute, fetch_all
+
+ROWS_PER_STEP = 5000  # of all tables, also those that the database deletes by cascades
+PAUSE = 0.1  # seconds between two steps, in which others can take SQLite's write lock
+
+
+class Step(NamedTuple):
+    """The result of a step of a deletion: how many rows it has cleared, and whether more follow."""
+
+    cleared: int
+    has_more: bool
 
 
 def delete_below(model: type[Base], ids: Sequence[str], limit: int) -> list[str]:

@@ -1,84 +1,117 @@
 """Transactions and queries.
 
 Reading begins nothing, since BEGIN and ROLLBACK around a single SELECT take as long as the SELECT.
-The first `execute`, which writes or locks a row, begins the transaction of the code that runs, and
-`commit` or `rollback` ends it. Rows are read and written past the session of the ORM, since
-building its objects takes longer than the query.
+Code that writes runs in a unit of work. The first `execute`, which writes or locks a row, begins
+its transaction, and the end of the unit commits it. Rows are read and written past the session of
+the ORM, since building its objects takes longer than the query.
 
-A connection of SQLAlchemy sends no BEGIN of its own. So commands use `transaction` and `snapshot`.
+A connection of SQLAlchemy sends no BEGIN of its own. So commands that need a connection use
+`transaction` and `snapshot`.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
 
 import sqlalchemy as sa
 from flask import Flask, current_app
-from flask.ctx import AppContext
-from flask.globals import app_ctx
 
 from posting.db import postgres, sqlite
 from posting.db.access import only_reads
 from posting.db.base import Base, db
 from posting.db.engine import on_close
-from posting.db.group_commit import Writer
+from posting.db.writer import Writer
 
 WRITER = "posting.writer"
 
 Row = sa.Row[*tuple[Any, ...]]
 
 
-class Transaction(Protocol):
-    """The writes of a request until its `commit`. On SQLite, they can be a member of a group."""
+class UnitOfWork:
+    """Writes that are committed together, or not at all."""
 
-    @property
-    def connection(self) -> sa.Connection: ...
+    def __init__(self) -> None:
+        self.connection: sa.Connection | None = None  # of the transaction, if it has begun
+        self.after_commit: list[Callable[[], None]] = []
+        self._transaction = ExitStack()
 
-    def commit(self) -> None: ...
+    def begin(self) -> sa.Connection:
+        """Begin the transaction if it has not begun, and return its connection."""
+        if self.connection is None:
+            writer: Writer | None = current_app.extensions.get(WRITER)
+            begun = writer.transaction() if writer else transaction()
+            self.connection = self._transaction.enter_context(begun)
+        return self.connection
 
-    def rollback(self) -> None: ...
-
-
-class OwnTransaction:
-    """A transaction on a connection of its own, as on Postgres."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        self.connection = engine.connect()
-        try:
-            begin_on(self.connection, writes=True)
-        except BaseException:
-            self.connection.close()
-            raise
-
-    def commit(self) -> None:
-        with self.connection:
-            commit_on(self.connection)
-
-    def rollback(self) -> None:
-        self.connection.close()  # which rolls back
+    def end(self, error: BaseException | None) -> None:
+        """Commit the transaction, or roll it back after an error."""
+        self.connection = None
+        if error is None:
+            self._transaction.close()
+            return
+        with suppress(sa.exc.SQLAlchemyError, type(error)):  # the caller raises the error itself
+            self._transaction.__exit__(type(error), error, error.__traceback__)
 
 
-# The open transaction and the calls after its commit, by app context, since contexts can be nested.
-_open: WeakKeyDictionary[AppContext, Transaction] = WeakKeyDictionary()
-_after_commit: WeakKeyDictionary[AppContext, list[Callable[[], None]]] = WeakKeyDictionary()
+_unit: ContextVar[UnitOfWork | None] = ContextVar("unit", default=None)
 
 
 def init_app(app: Flask) -> None:
-    """Let the threads of this process commit together if the database is a file of SQLite."""
+    """Let the threads of this process take turns to write if the database is a file of SQLite."""
     with app.app_context():
         engine = db.engine
     if engine.dialect.name == "sqlite" and not isinstance(engine.pool, sa.StaticPool):
         writer = app.extensions[WRITER] = Writer(engine)
         on_close(app, writer.close)
-    app.teardown_appcontext(lambda _error: rollback())
+
+
+@contextmanager
+def unit_of_work() -> Iterator[None]:
+    """Commit what the block writes at its end, or roll it back if the block raises an error.
+
+    Then call the functions of `after_commit`. Raise RuntimeError within another unit of work.
+    """
+    if _unit.get():
+        raise RuntimeError("A unit of work has begun already.")
+    unit = UnitOfWork()
+    token = _unit.set(unit)
+    try:
+        yield
+    except BaseException as error:
+        unit.end(error)
+        raise
+    else:
+        unit.end(None)
+    finally:
+        _unit.reset(token)
+    for call in unit.after_commit:
+        call()
+
+
+def is_in_transaction() -> bool:
+    """Return whether the transaction of a unit of work has begun."""
+    unit = _unit.get()
+    return unit is not None and unit.connection is not None
+
+
+def after_commit(call: Callable[[], None]) -> None:
+    """Call a function after the commit of the unit of work, or now if there is none.
+
+    Such a function logs an act, or begins a unit of work of its own.
+    """
+    if unit := _unit.get():
+        unit.after_commit.append(call)
+    else:
+        call()
 
 
 def fetch_all(statement: sa.Executable, **values: Any) -> Sequence[Row]:
     """Return the rows of a SELECT, as the transaction sees them if one has begun."""
-    if transaction := _transaction():
-        return transaction.connection.execute(statement, values).all()
+    unit = _unit.get()
+    if unit and unit.connection:
+        return unit.connection.execute(statement, values).all()
     with db.engine.connect() as connection:
         return connection.execute(statement, values).all()
 
@@ -100,69 +133,26 @@ def execute(
 ) -> sa.CursorResult[*tuple[Any, ...]]:
     """Execute a statement that writes or locks, for several `rows` or with `values`.
 
-    This begins the transaction if none has begun. Raise RuntimeError in code that only reads.
+    Raise RuntimeError outside of a unit of work, and in code that only reads.
     """
     return in_transaction().execute(statement, values if rows is None else rows)
 
 
 def in_transaction() -> sa.Connection:
-    """Return the connection of the transaction, which begins now if none has begun."""
-    transaction = _transaction() or begin()
-    return transaction.connection
-
-
-def begin(*, alone: bool = False) -> Transaction:
-    """Begin the transaction.
-
-    With `alone`, no other request joins it on SQLite. This is for a transaction that takes long.
-    """
+    """Return the connection of the transaction, which begins now if it has not begun."""
     if only_reads():
         raise RuntimeError("This code has said that it only reads.")
-    if is_in_transaction():
-        raise RuntimeError("A transaction has begun already.")
-    writer: Writer | None = current_app.extensions.get(WRITER)
-    transaction: Transaction = writer.begin(alone=alone) if writer else OwnTransaction(db.engine)
-    _open[_context()] = transaction
-    return transaction
+    unit = _unit.get()
+    if unit is None:
+        raise RuntimeError("Nothing is written outside of a unit of work.")
+    return unit.begin()
 
 
-def is_in_transaction() -> bool:
-    """Return whether a transaction has begun."""
-    return _transaction() is not None
-
-
-def commit() -> None:
-    """Commit the transaction, if one has begun. Then call the functions of `after_commit`."""
-    calls = _after_commit.pop(_context(), [])
-    if transaction := _open.pop(_context(), None):
-        transaction.commit()
-        for call in calls:
-            call()
-
-
-def after_commit(call: Callable[[], None]) -> None:
-    """Call a function after the commit of the transaction, such as a function that logs an act.
-
-    Raise RuntimeError if no transaction has begun.
-    """
-    if not is_in_transaction():
-        raise RuntimeError("No transaction has begun.")
-    _after_commit.setdefault(_context(), []).append(call)
-
-
-def rollback() -> None:
-    """Roll back the transaction, if one has begun."""
-    _after_commit.pop(_context(), None)
-    if transaction := _open.pop(_context(), None):
-        transaction.rollback()
-
-
-def end_transaction() -> None:
-    """Roll back what the request or a test has left open, before and after each request.
+def end_session() -> None:
+    """Roll back what a test has left open in the session of the ORM.
 
     A test's app context outlives its requests, and they would share a transaction.
     """
-    rollback()
     if db.session.registry.has():
         db.session.rollback()
 
@@ -173,13 +163,10 @@ def transaction() -> Iterator[sa.Connection]:
 
     After an earlier `commit` on the connection, each statement would be committed alone.
     """
-    own = OwnTransaction(db.engine)
-    try:
-        yield own.connection
-    except BaseException:
-        own.rollback()
-        raise
-    own.commit()
+    with db.engine.connect() as connection:  # its end rolls back
+        begin_on(connection, writes=True)
+        yield connection
+        commit_on(connection)
 
 
 @contextmanager
@@ -246,14 +233,3 @@ def lift_time_limits(connection: sa.Connection) -> None:
             connection.exec_driver_sql(f"SET LOCAL {name} = 0")
     else:
         connection.info[sqlite.DEADLINE] = math.inf
-
-
-def _transaction() -> Transaction | None:
-    """Return the open transaction of the app context."""
-    return _open.get(_context())
-
-
-def _context() -> AppContext:
-    proxy: Any = app_ctx
-    context: AppContext = proxy._get_current_object()
-    return context

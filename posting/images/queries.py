@@ -10,10 +10,10 @@ from posting.db.types import ID_LENGTH
 from posting.images import schemas
 from posting.images.models import Image, ImageData, Thumbnail
 from posting.posts.locks import lock_post_of
-from posting.posts.models import Post
-from posting.posts.queries import DELETED_POSTS
+from posting.posts.models import DELETED_POSTS, Post
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, insert, select, to_item, to_items
+from posting.web.urls import external_url
 
 
 class NoSuchImage(NoSuch, thing="image"):
@@ -131,3 +131,19 @@ def get_image_for_update(id: str) -> Row:
     if image is None:
         raise NoSuchImage
     return image
+
+
+def list_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
+    """Return the images of several posts as they are sent, by the id of their post."""
+    return {
+        id: [with_urls(image) for image in images]
+        for id, images in get_images_of_posts(ids).items()
+    }
+
+
+def with_urls(image: Item) -> Item:
+    """Return an image with the URLs of its file and of its thumbnail, if it has one."""
+    id, has_thumbnail = image["id"], image.pop("has_thumbnail")
+    thumbnail_url = external_url("images.get_thumbnail", id=id) if has_thumbnail else None
+    url = external_url("images.get_image", id=id)
+    return {"id": id, "url": url, "thumbnail_url": thumbnail_url} | image

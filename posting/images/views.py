@@ -1,6 +1,5 @@
 """Images of posts: add, read, describe, delete."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -8,32 +7,28 @@ import sqlalchemy as sa
 from flask import Response, current_app
 from werkzeug.exceptions import ServiceUnavailable
 
-from posting.accounts import acts
 from posting.accounts.current_user import READERS, SIGNED_IN, lock_current_user, user_id
-from posting.accounts.events import Removal
 from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.schemas import RemovalQuery
+from posting.changes import store as changes
 from posting.config import everyone_may_read
 from posting.db.editing import edit
-from posting.db.events import announce
-from posting.db.transactions import Row, commit, execute, fetch_one
+from posting.db.transactions import Row, execute, fetch_one, unit_of_work
 from posting.images import codec, queries, schemas
-from posting.images.events import ImageAdded, ImageDeleted, ImageDescribed
 from posting.images.models import Image, ImageData, Thumbnail
 from posting.images.queries import NoSuchImage, NoSuchThumbnail, get_image_for_update
 from posting.markdown import shorten
+from posting.moderation import log
 from posting.posts.locks import get_post_for_update
 from posting.posts.queries import NoSuchPost
 from posting.posts.schemas import IMAGES_PER_POST
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput
 from posting.web.etags import Condition, etag_of, if_none_match, immutable_headers
-from posting.web.idempotency import Once
 from posting.web.limits import Counts, Limit
 from posting.web.messages import Message
 from posting.web.problems import Coded
-from posting.web.rows import Item, pick, to_item
-from posting.web.urls import external_url
+from posting.web.rows import pick, to_item
 
 TOO_MANY_IMAGES = Message(
     "too_many_images", f"The post has {IMAGES_PER_POST} images, the most it can."
@@ -79,18 +74,34 @@ class OwnImageInProgress(Coded, ServiceUnavailable):
 LIMIT = Limit("images", "LIMIT_IMAGES", user_id, Counts.ATTEMPTS, refunded=(ImagesBusy,))
 
 
+def reencode(id: str, form: dict[str, Any]) -> codec.ReencodedImage:
+    """Decode and encode the file of an upload, if the current user may add it to the post."""
+    with unit_of_work():
+        _lock_post_with_space(id)
+    try:
+        with codec.place_of(user_id()):
+            return codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
+    except codec.ImageError as error:
+        raise InvalidInput.at("/file", UNUSABLE_IMAGE.format(error)) from None
+    except codec.OwnImageError:
+        raise OwnImageInProgress from None
+    except codec.BusyError:
+        raise ImagesBusy from None
+
+
 @images.post(
     "/posts/<nanoid:id>/images",
     access=SIGNED_IN,
-    limit=LIMIT,
+    limits=[LIMIT],
     form=schemas.ImageUpload(),
+    prepare=reencode,
     idempotent=True,
     status=201,
     returns=schemas.Image(),
     headers=["Location"],
     errors=[ImageUploadForbidden, NoSuchPost, ImagesBusy, OwnImageInProgress],
 )
-def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
+def create_image(id: str, form: dict[str, Any], prepared: codec.ReencodedImage) -> Reply:
     """Add an image to your own post: a PNG, JPEG, WebP or GIF.
 
     It has at most 25 megapixels and 16,384 pixels on a side; a post has at most ten images. An
@@ -98,33 +109,22 @@ def create_image(id: str, form: dict[str, Any], once: Once) -> Reply:
     encoded again, upright and without metadata; animations are kept. It gets a thumbnail.
     """
     _lock_post_with_space(id)
-    commit()  # decoding takes seconds: hold no transaction meanwhile
-    try:
-        with codec.place_of(user_id()):
-            data = codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
-    except codec.ImageError as error:
-        raise InvalidInput.at("/file", UNUSABLE_IMAGE.format(error)) from None
-    except codec.OwnImageError:
-        raise OwnImageInProgress from None
-    except codec.BusyError:
-        raise ImagesBusy from None
-    _lock_post_with_space(id)
     inserted = execute(
         queries.INSERT_IMAGE,
         post_id=id,
-        media_type=data.media_type,
-        width=data.width,
-        height=data.height,
-        size=len(data.data),
+        media_type=prepared.media_type,
+        width=prepared.width,
+        height=prepared.height,
+        size=len(prepared.data),
         alt=form.get("alt"),
     )
     item = to_item(inserted.one())
-    execute(sa.insert(ImageData), image_id=item["id"], data=data.data)
-    execute(sa.insert(Thumbnail), image_id=item["id"], **vars(data.thumbnail))
+    execute(sa.insert(ImageData), image_id=item["id"], data=prepared.data)
+    execute(sa.insert(Thumbnail), image_id=item["id"], **vars(prepared.thumbnail))
     execute(queries.UPDATE_COUNT, post=id)
-    announce(ImageAdded(item["id"], id))
-    image = _with_urls(item | {"has_thumbnail": True})
-    return once.commit(image, {"Location": image["url"]})
+    changes.record("image", item["id"], id, "created")
+    image = queries.with_urls(item | {"has_thumbnail": True})
+    return image, {"Location": image["url"]}
 
 
 @images.get(
@@ -178,13 +178,13 @@ def get_thumbnail(id: str) -> Reply:
 )
 def get_image_metadata(id: str) -> Reply:
     """Read the metadata of an image."""
-    return _with_urls(queries.get_image(id))
+    return queries.with_urls(queries.get_image(id))
 
 
 @images.patch(
     "/images/<nanoid:id>",
     access=SIGNED_IN,
-    limit=EDIT_LIMIT,
+    limits=[EDIT_LIMIT],
     body=schemas.ImageChange(),
     conditional=True,
     returns=schemas.Image(),
@@ -197,10 +197,8 @@ def edit_image(id: str, body: dict[str, Any], condition: Condition) -> Reply:
         raise ImageEditForbidden
     _require_match(condition, image)
     if edit(Image, image, body):
-        announce(ImageDescribed(id, image.post_id))
-    edited = queries.get_image(id)
-    commit()
-    return _with_urls(edited)
+        changes.record("image", id, image.post_id, "edited")
+    return queries.with_urls(queries.get_image(id))
 
 
 @images.delete(
@@ -218,20 +216,13 @@ def delete_image(id: str, query: dict[str, str], condition: Condition) -> Reply:
         raise ImageDeletionForbidden
     _require_match(condition, image)
     alt, reason = image.alt and shorten(image.alt), query.get("reason")
-    acts.record_removal(Removal("image", id, image.author_id, alt, reason, post_id=image.post_id))
+    log.record_removal(
+        "image", id, image.author_id, excerpt=alt, reason=reason, post_id=image.post_id
+    )
     execute(sa.delete(Image).where(Image.id == id))
     execute(queries.UPDATE_COUNT, post=image.post_id)
-    announce(ImageDeleted(id, image.post_id))
-    commit()
+    changes.record("image", id, image.post_id, "deleted")
     return None
-
-
-def list_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
-    """Return the images of several posts as they are sent, by the id of their post."""
-    return {
-        id: [_with_urls(image) for image in images]
-        for id, images in queries.get_images_of_posts(ids).items()
-    }
 
 
 class _Readers(TypedDict):
@@ -262,17 +253,11 @@ def _headers_of_file(id: str, *, is_public: bool, shown_on: str) -> dict[str, st
     }
 
 
-def _with_urls(image: Item) -> Item:
-    """Return an image with the URLs of its file and of its thumbnail, if it has one."""
-    id, has_thumbnail = image["id"], image.pop("has_thumbnail")
-    thumbnail_url = external_url("images.get_thumbnail", id=id) if has_thumbnail else None
-    url = external_url("images.get_image", id=id)
-    return {"id": id, "url": url, "thumbnail_url": thumbnail_url} | image
-
-
 def _require_match(condition: Condition, image: Row) -> None:
     """Raise 412 unless the preconditions hold for the ETag of the metadata, or of the image."""
-    metadata = _with_urls(pick(schemas.Image, image) | {"has_thumbnail": image.has_thumbnail})
+    metadata = queries.with_urls(
+        pick(schemas.Image, image) | {"has_thumbnail": image.has_thumbnail}
+    )
     updated_at = datetime.fromisoformat(image.updated_at)
     condition.require(etag_of(metadata), image.id, updated_at=updated_at)
 

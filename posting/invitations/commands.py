@@ -8,14 +8,14 @@ from flask import current_app
 from flask.cli import AppGroup
 from marshmallow import ValidationError
 
-from posting.accounts import acts
 from posting.cli import escape, examples, json_option, print_link
 from posting.db.migrations import require_current
-from posting.db.transactions import commit
+from posting.db.transactions import unit_of_work
 from posting.db.types import now
 from posting.invitations import queries, store
 from posting.invitations.models import LIFETIME, MAX_LIFETIME, MAX_USES
 from posting.invitations.schemas import InvitationInput
+from posting.moderation import log
 from posting.web import audit
 
 LINE = "{:21} {:>7} {:10} {:32} {}"
@@ -63,9 +63,9 @@ def create(note: str | None, uses: int, days: int) -> None:
         details = " ".join(error.normalized_messages()["note"])
         raise click.ClickException(f"The note is not accepted. {details}") from None
     expires_at = now() + timedelta(days=days)
-    invitation, code = store.create_invitation(None, uses=uses, expires_at=expires_at, **fields)
-    commit()
-    audit.log("invitation-created", invitation=invitation["id"])
+    with unit_of_work():
+        invitation, code = store.create_invitation(None, uses=uses, expires_at=expires_at, **fields)
+        audit.log("invitation-created", invitation=invitation["id"])
     people = "one person" if uses == 1 else f"{uses} people"
     click.echo(f"With this link, {people} can sign up until {invitation['expires_at']}:")
     print_link(f"/signup#{code}")
@@ -92,7 +92,7 @@ def print_invitations(as_json: bool) -> None:
             invitation["id"],
             f"{used}/{invitation['uses']}",
             invitation["expires_at"][:10],
-            creator["username"] if creator else acts.OPERATOR,
+            creator["username"] if creator else log.OPERATOR,
             escape(invitation["note"] or ""),
         )
         click.echo(line.rstrip())
@@ -104,12 +104,12 @@ def print_invitations(as_json: bool) -> None:
 def end(id: str) -> None:
     """End the invitation with this ID. The accounts that were created by it stay."""
     require_current()
-    ended = store.end_invitation(id)
-    if ended is None:
-        raise click.ClickException(
-            f"There is no invitation with the ID {id}. Run: flask invitations list"
-        )
-    if ended.created_by_id:
-        acts.record_by_operator("ended", "invitation", id, ended.created_by_id)
-    commit()
+    with unit_of_work():
+        ended = store.end_invitation(id)
+        if ended is None:
+            raise click.ClickException(
+                f"There is no invitation with the ID {id}. Run: flask invitations list"
+            )
+        if ended.created_by_id:
+            log.record_by_operator("ended", "invitation", id, ended.created_by_id)
     click.echo(f"The invitation {id} has ended.")

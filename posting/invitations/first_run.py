@@ -8,7 +8,7 @@ from flask import Flask
 from posting.accounts.models import MODERATOR, User
 from posting.db.engine import close_connections, is_in_memory
 from posting.db.errors import error_reason
-from posting.db.transactions import commit, execute, fetch_one, rollback
+from posting.db.transactions import execute, fetch_one, unit_of_work
 from posting.db.types import now, to_rfc3339
 from posting.invitations.models import Invitation
 from posting.invitations.store import create_invitation
@@ -40,14 +40,13 @@ def describe_first_run(app: Flask, server_url: str, *, with_link: bool) -> str |
                 return None
             if not (with_link and has_page and base):
                 return COMMAND
-            _delete_former_links()
             expires_at = now() + LIFETIME
-            _, code = create_invitation(None, role=MODERATOR, expires_at=expires_at)
-            commit()
+            with unit_of_work():
+                _delete_former_links()
+                _, code = create_invitation(None, role=MODERATOR, expires_at=expires_at)
         except sa.exc.SQLAlchemyError as error:
             return f"No link for the first moderator can be created ({error_reason(error)})."
         finally:
-            rollback()  # which returns a connection, to be closed with the others
             if not is_in_memory():
                 close_connections()
     return (

@@ -1,5 +1,6 @@
 """Changes of invitations: creation, and the use of one at sign-up."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -7,7 +8,6 @@ from flask import current_app
 from werkzeug.exceptions import Conflict
 
 from posting.accounts.codes import is_secret, new_code, split_code
-from posting.accounts.invited import Use
 from posting.accounts.models import MODERATOR, User
 from posting.accounts.queries import lock_active_account
 from posting.db.purge import purge_expired
@@ -55,6 +55,18 @@ _RECORD_USE = sa.insert(InvitationUse)
 class TooManyInvitations(Coded, Conflict):
     error_code = "too_many_invitations"
     description = f"You have {OPEN_PER_USER} open invitations; end one of them first."
+
+
+@dataclass(frozen=True)
+class Use:
+    """A use of an invitation: its id, who invites, and the role of the new account.
+
+    `invited_by_id` is None for an invitation of an operator.
+    """
+
+    invitation_id: str
+    invited_by_id: str | None
+    role: str
 
 
 def create_invitation(

@@ -4,7 +4,6 @@ from typing import Any
 
 from flask import current_app
 
-from posting.accounts import acts
 from posting.accounts.current_user import (
     SIGNED_IN,
     NotModerator,
@@ -14,10 +13,10 @@ from posting.accounts.current_user import (
     user_id,
 )
 from posting.accounts.views.auth import SignUpClosed, refuse_closed_signup
-from posting.db.transactions import commit
 from posting.invitations import queries, schemas, store
 from posting.invitations.queries import NoSuchInvitation
 from posting.invitations.store import TooManyInvitations
+from posting.moderation import log
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
@@ -71,7 +70,7 @@ def list_invitations(query: dict[str, Any]) -> Reply:
 @invitations.post(
     "/invitations",
     access=INVITER_REQUIRED,
-    limit=LIMIT,
+    limits=[LIMIT],
     body=schemas.InvitationInput(),
     status=201,
     returns=schemas.NewInvitation(),
@@ -82,7 +81,6 @@ def create_invitation(body: dict[str, Any]) -> Reply:
     """Create an invitation. Only this response contains its URL."""
     lock_current_user(exclusively=True)
     invitation, code = store.create_invitation(current_user.id, **body)
-    commit()
     audit.log("invitation-created", invitation=invitation["id"])
     invitation["created_by"] = current_user.as_author()
     headers = etag_header(invitation)
@@ -116,8 +114,7 @@ def end_invitation(id: str, condition: Condition) -> Reply:
     store.end_invitation(id)
     creator = invitation["created_by"]
     if creator is None or creator["id"] != current_user.id:
-        acts.record("ended", "invitation", id, creator and creator["id"])
-    commit()
+        log.record("ended", "invitation", id, creator and creator["id"])
     return None
 
 

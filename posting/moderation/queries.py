@@ -3,7 +3,6 @@
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
-from posting.accounts.facts import describe_account
 from posting.accounts.models import SUSPENDED, Act, User
 from posting.accounts.queries import find_details
 from posting.accounts.schemas import Author
@@ -12,8 +11,7 @@ from posting.db.transactions import fetch_one, fetch_value
 from posting.db.types import Rfc3339Text, UtcDateTime
 from posting.moderation import schemas
 from posting.moderation.models import COMMENT, POST, USER, Report
-from posting.posts.models import Post
-from posting.posts.queries import DELETED_POSTS
+from posting.posts.models import DELETED_POSTS, Post
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, columns, nested_columns, to_item
 
@@ -84,22 +82,14 @@ ACTS = (
 ACTS_ON_USER = ACTS.where(Act.user_id == sa.bindparam("user"))
 
 
-def describe_member(id: str) -> Item | None:
-    """Return what moderators see of the account with this id, if there is one."""
-    account = describe_account(id)
-    if account is None:
-        return None
-    account["suspension"] = _suspension_of(account)
-    return {name: account[name] for name in schemas.Member._declared_fields}
-
-
 def find_suspension(id: str) -> Item | None:
     """Return the suspension of an account, if it is suspended."""
     account = find_details(id)
-    return account and _suspension_of(account)
+    return account and suspension_of(account)
 
 
-def _suspension_of(account: Item) -> Item | None:
+def suspension_of(account: Item) -> Item | None:
+    """Return the suspension of an account, of which the details are given."""
     if account["state"] != SUSPENDED:
         return None
     return {

@@ -1,13 +1,15 @@
 """Changes of reports: creation and closing, and the notifications about removals."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from flask import current_app
+from flask import current_app, has_request_context
 from werkzeug.exceptions import Conflict
 
+from posting.accounts.current_user import current_user
 from posting.accounts.models import User
 from posting.config import Rate
 from posting.db.base import Identifier, db
@@ -16,7 +18,7 @@ from posting.db.transactions import execute, fetch_all
 from posting.db.types import new_id, now
 from posting.db.upserts import upsert
 from posting.moderation.kinds import REMOVAL, REPORT, REPORT_CLOSED
-from posting.moderation.models import COMMENT, DISMISSED, POST, Report
+from posting.moderation.models import COMMENT, DISMISSED, POST, REMOVED, Report
 from posting.notifications.queries import MODERATORS
 from posting.notifications.store import notify
 from posting.web.limits import LimitReached
@@ -142,6 +144,26 @@ def close_reports(
         ids = closed[start : start + CLOSED_AT_ONCE]
         notify(_REPORTERS, actor_id=None, reason=note, closed=ids, closer=closer_id)
     return len(closed)
+
+
+def close_reports_on_posts(ids: Collection[str]) -> None:
+    """Close the reports on posts that are deleted, and on their comments."""
+    _close_as_removed(Report.post_id.in_(ids))
+
+
+def close_reports_on_comments(ids: Collection[str]) -> None:
+    """Close the reports on comments that are deleted."""
+    _close_as_removed(sa.and_(Report.target_kind == COMMENT, Report.target_id.in_(ids)))
+
+
+def _close_as_removed(condition: sa.ColumnElement[bool]) -> None:
+    """Close reports unless an author deletes their own text: moderators should still see these."""
+    if not has_request_context():
+        close_reports(condition, REMOVED, note=None, closer_id=None)
+    elif current_user.is_moderator:
+        is_others = Report.author_id.is_distinct_from(current_user.id)
+        condition = sa.and_(condition, is_others)
+        close_reports(condition, REMOVED, note=None, closer_id=current_user.id)
 
 
 def notify_of_removal(

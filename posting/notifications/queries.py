@@ -14,8 +14,7 @@ from posting.markdown import BEGINNING, excerpt
 from posting.notifications import schemas
 from posting.notifications.kinds import COMMENT, MENTION, REPLY
 from posting.notifications.models import ALL, MUTED, Notification, Subscription
-from posting.posts.models import Post
-from posting.posts.queries import DELETED_POSTS
+from posting.posts.models import DELETED_POSTS, Post
 from posting.web.rows import Item, columns, nested_columns
 
 _POST = sa.bindparam("post", type_=Identifier)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from posting.accounts.current_user import SIGNED_IN, current_user, lock_current_user, user_id
-from posting.db.transactions import commit
 from posting.notifications import queries, schemas, store
 from posting.posts.locks import lock_post
 from posting.posts.queries import NoSuchPost, post_exists
@@ -53,9 +52,7 @@ def count_unread() -> Reply:
 def mark_read(body: dict[str, str]) -> Reply:
     """Mark your notifications as read, up to the given one. Returns how many are left."""
     store.mark_read(current_user.id, body["up_to"])
-    count = queries.count_unread(current_user.id)
-    commit()
-    return {"count": count}
+    return {"count": queries.count_unread(current_user.id)}
 
 
 @notifications.get(
@@ -74,7 +71,7 @@ def get_subscription(id: str) -> Reply:
 @notifications.put(
     "/posts/<nanoid:id>/subscription",
     access=SIGNED_IN,
-    limit=LIMIT,
+    limits=[LIMIT],
     body=schemas.SubscriptionInput(),
     conditional=True,
     returns=schemas.Subscription(),
@@ -86,7 +83,6 @@ def set_subscription(id: str, body: dict[str, str], condition: Condition) -> Rep
     lock_post(id)
     condition.require_body(_subscription(id))
     store.subscribe(current_user.id, id, body["level"])
-    commit()
     return body
 
 
@@ -103,7 +99,6 @@ def delete_subscription(id: str, condition: Condition) -> Reply:
     lock_post(id)
     condition.require_body(_subscription(id))
     store.unsubscribe(current_user.id, id)
-    commit()
     return None
 
 

@@ -17,7 +17,7 @@ from posting.accounts.store import insert_users
 from posting.comments import store as comment_store
 from posting.comments.models import Comment
 from posting.db.base import Base
-from posting.db.transactions import commit, execute, fetch_all
+from posting.db.transactions import execute, fetch_all, unit_of_work
 from posting.db.types import new_id, now, truncate_to_milliseconds
 from posting.images.codec import MAX_THUMBNAIL_BYTES
 from posting.images.codec.child import make_thumbnail
@@ -86,11 +86,12 @@ def add_users(count: int) -> list[Row]:
                 "created_at": joined,
             }
         )
-    insert_users(rows)
-    commit()
+    with unit_of_work():
+        insert_users(rows)
     return rows
 
 
+@unit_of_work()
 def add_newcomers(user_ids: list[str]) -> None:
     """Let the first user invite the second one and a third person, and somebody else apply."""
     invitation, _ = create_invitation(user_ids[0], uses=2, note="For the neighbours")
@@ -109,7 +110,6 @@ def add_newcomers(user_ids: list[str]) -> None:
         "application": f"I have moved here, and care about {random.choice(THINGS)}.",
     }
     insert_users([applicant])
-    commit()
 
 
 def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> Iterator[int]:
@@ -146,18 +146,19 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             for model, row in _image(post).items():
                 batch[model].append(row)
         if number == posts - 1 or sum(map(len, batch.values())) >= BATCH_ROWS:
-            post_store.insert_posts(batch[Post])
-            if batch[Comment]:
-                comment_store.insert_comments(batch[Comment])
-            for model in (Image, ImageData, Thumbnail):
-                if batch[model]:
-                    execute(sa.insert(model), batch[model])
-            commit()
+            with unit_of_work():
+                post_store.insert_posts(batch[Post])
+                if batch[Comment]:
+                    comment_store.insert_comments(batch[Comment])
+                for model in (Image, ImageData, Thumbnail):
+                    if batch[model]:
+                        execute(sa.insert(model), batch[model])
             yield len(batch[Post])
             for rows in batch.values():
                 rows.clear()
 
 
+@unit_of_work()
 def add_reports(author_ids: list[str]) -> None:
     """Pin the newest post of the users if none is pinned, and report three others."""
     own = sa.select(Post).where(Post.author_id.in_(author_ids[:BATCH_ROWS]))
@@ -171,7 +172,6 @@ def add_reports(author_ids: list[str]) -> None:
         target = {"target_kind": "post", "target_id": post.id, "post_id": post.id}
         text = {"excerpt": post.title, "target_updated_at": post.updated_at}
         execute(sa.insert(Report), **values, **target, **text, author_id=post.author_id)
-    commit()
 
 
 def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:

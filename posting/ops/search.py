@@ -5,10 +5,10 @@ import sqlalchemy as sa
 from posting.comments.queries import COMMENT_COUNT, LAST_COMMENT_AT
 from posting.db.transactions import snapshot, transaction
 from posting.images.queries import IMAGE_COUNT
+from posting.indexes import INDEXES
 from posting.ops.files import command_errors
 from posting.posts.models import Post
 from posting.progress import progress
-from posting.search import all_indexes
 
 BATCH = 500
 CORRECT = {
@@ -30,7 +30,7 @@ def rebuild() -> dict[str, int]:
     """
     with command_errors("The search index cannot be rebuilt"):
         with snapshot() as connection:
-            rows = {index.name: index.count_rows(connection) for index in all_indexes()}
+            rows = {index.name: index.count_rows(connection) for index in INDEXES}
             ids = connection.scalars(sa.select(Post.id).where(IS_WRONG).order_by(Post.id)).all()
         for start in range(0, len(ids), BATCH):
             batch = ids[start : start + BATCH]
@@ -38,7 +38,7 @@ def rebuild() -> dict[str, int]:
             with transaction() as connection:
                 connection.execute(locked.with_for_update())
                 connection.execute(sa.update(Post).where(Post.id.in_(batch)).values(CORRECT))
-        for index in all_indexes():
+        for index in INDEXES:
             with progress(f"Indexing {index.name}s", rows[index.name]) as advance:
                 for indexed in index.rebuild():
                     advance(indexed)

@@ -16,7 +16,6 @@ from posting.accounts.queries import NoSuchUser, find_user
 from posting.comments.queries import COMMENTS_BY_AUTHOR, COMMENTS_ON_POST, COMMENTS_WITH_POSTS
 from posting.comments.search import INDEX as COMMENT_INDEX
 from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
-from posting.db.transactions import commit
 from posting.db.types import ID_LENGTH
 from posting.images.queries import get_images_of_post, get_thumbnails_of_posts
 from posting.pages import markdown, templating, threads
@@ -219,10 +218,9 @@ def show_edit_form(id: str) -> Reply:
     return page("write.html", post=post, images=get_images_of_post(id))
 
 
-@pages.post("/preview", access=SIGNED_IN, limit=LIMIT, body=PreviewInput(), returns=Preview())
+@pages.post("/preview", access=SIGNED_IN, limits=[LIMIT], body=PreviewInput(), returns=Preview())
 def preview(body: dict[str, str]) -> Reply:
     """Render Markdown as a page will show it."""
-    commit()  # the hit of the limit
     return {"html": markdown_renderer()(body["content"], name="preview")}
 
 

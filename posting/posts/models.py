@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, func
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
@@ -61,3 +62,7 @@ class Post(Editable):
         CheckConstraint("length(content) BETWEEN 1 AND 100000", name="content_length"),
         CheckConstraint("comment_count >= 0", name="comment_count"),
     )
+
+
+# The posts of which only rows that belong to them are left: usually none.
+DELETED_POSTS = sa.select(Post.id).where(Post.deleted_at.is_not(None))

@@ -18,8 +18,6 @@ class NoSuchPost(NoSuch, thing="post"):
     pass
 
 
-# The posts of which only rows that belong to them are left: usually none.
-DELETED_POSTS = sa.select(Post.id).where(Post.deleted_at.is_not(None))
 _EXISTS = Post.deleted_at.is_(None)
 _POST = select(schemas.Post, Post).add_columns(Post.version)
 _POST = _POST.where(Post.id == sa.bindparam("id"), _EXISTS)

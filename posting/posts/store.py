@@ -1,4 +1,4 @@
-"""Changes of posts together with their entries in the search index, and their announcements."""
+"""Changes of posts, together with their entries in the search index and what they cause."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,17 +9,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.accounts.deletion import PAUSE, ROWS_PER_STEP, Content, Step
-from posting.db.cascades import delete_below
+from posting.changes import store as changes
+from posting.db.cascades import PAUSE, ROWS_PER_STEP, Step, delete_below
 from posting.db.editing import edit
-from posting.db.events import announce
-from posting.db.transactions import Row, begin, commit, execute, fetch_all, fetch_one, rollback
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, unit_of_work
 from posting.db.types import new_id, now
+from posting.moderation.store import close_reports_on_posts
+from posting.notifications.telling import tell_of_post
 from posting.posts import schemas
-from posting.posts.events import PostCreated, PostEdited, PostMarked, PostsAnonymized, PostsDeleted
 from posting.posts.locks import lock_posts
-from posting.posts.models import Post
-from posting.posts.queries import DELETED_POSTS, count_posts_by
+from posting.posts.models import DELETED_POSTS, Post
 from posting.posts.search import INDEX
 from posting.posts.texts import PreparedText
 from posting.web.rows import Item, insert, to_item
@@ -39,7 +38,8 @@ def insert_post(author_id: str, body: Mapping[str, Any], text: PreparedText) -> 
     values = {"id": new_id(), "created_at": now(), "author_id": author_id, **body}
     post = to_item(execute(_INSERT, **values).one())
     INDEX.add([(values | {"version": post["version"]}, text.words)])
-    announce(PostCreated(post["id"], author_id, text.mentions))
+    tell_of_post(post["id"], author_id, text.mentions)
+    changes.record("post", post["id"], post["id"], "created")
     return post
 
 
@@ -49,11 +49,12 @@ def insert_posts(rows: Sequence[Mapping[str, Any]]) -> None:
     INDEX.add(INDEX.split_all([{**row, "version": 1} for row in rows]))
 
 
-def edit_post(post: Row, changes: Mapping[str, Any], text: PreparedText) -> None:
+def edit_post(post: Row, values: Mapping[str, Any], text: PreparedText) -> None:
     """Edit a locked post, whose text was prepared before the transaction began."""
-    if edit(Post, post, changes):
-        INDEX.replace({**post._mapping, **changes, "version": post.version + 1}, text.words)
-        announce(PostEdited(post.id, post.author_id, text.mentions))
+    if edit(Post, post, values):
+        INDEX.replace({**post._mapping, **values, "version": post.version + 1}, text.words)
+        tell_of_post(post.id, post.author_id, text.mentions)
+        changes.record("post", post.id, post.id, "edited")
 
 
 def let_members_comment(post: Row, *, may: bool) -> bool:
@@ -71,7 +72,7 @@ def _mark(post: Row, name: str, *, is_marked: bool) -> bool:
     if (getattr(post, name) is not None) == is_marked:
         return False
     execute(sa.update(Post).where(Post.id == post.id).values({name: now() if is_marked else None}))
-    announce(PostMarked(post.id))
+    changes.record("post", post.id, post.id, "edited")
     return True
 
 
@@ -85,7 +86,8 @@ def delete_posts(condition: sa.ColumnElement[bool]) -> None:
     if not posts:
         return
     ids = [post.id for post in posts]
-    announce(PostsDeleted(ids))
+    changes.record_deletion_of_posts(ids)
+    close_reports_on_posts(ids)
     INDEX.remove([(post.created_at, post.id) for post in posts])
     done = delete_below(Post, ids, ROWS_PER_STEP)
     execute(sa.delete(Post).where(Post.id.in_(done)))
@@ -104,16 +106,13 @@ def finish_deletions() -> None:
     if not _are_left() or not _finishing.acquire(blocking=False):
         return
     try:
-        while _are_left():
-            begin(alone=True)
-            is_done = not _finish_step()
-            commit()
-            if is_done:
-                break
-            sleep(PAUSE)
-    except sa.exc.SQLAlchemyError:
         with suppress(sa.exc.SQLAlchemyError):
-            rollback()
+            while _are_left():
+                with unit_of_work():
+                    is_done = not _finish_step()
+                if is_done:
+                    break
+                sleep(PAUSE)
     finally:
         _finishing.release()
 
@@ -140,10 +139,10 @@ def _remove_author(condition: sa.ColumnElement[bool]) -> None:
     """Remove the author of the locked posts that match a condition."""
     update = sa.update(Post).where(condition).values(author_id=None).returning(Post.id)
     if ids := execute(update).scalars().all():
-        announce(PostsAnonymized(ids))
+        changes.record_all("post", {id: id for id in ids}, "edited")
 
 
-def _clear_step(user_id: str, with_content: bool) -> Step:
+def clear_step(user_id: str, *, with_content: bool) -> Step:
     """Clear some posts of a user, or delete some of what is left of deleted posts."""
     own = sa.select(Post.id, Post.comment_count).where(Post.author_id == user_id).order_by(Post.id)
     posts = execute(own.limit(POSTS_PER_STEP).with_for_update()).all()
@@ -165,10 +164,8 @@ def _count_in_step(comment_counts: Sequence[int]) -> int:
     return max(1, len(list(in_step)))
 
 
-def _clear_rest(user_id: str, with_content: bool) -> None:
+def clear_rest(user_id: str, *, with_content: bool) -> None:
+    """Clear the posts that a user has written since the last step, and lock them first."""
     lock_posts(Post.author_id == user_id)
     clear = delete_posts if with_content else _remove_author
     clear(Post.author_id == user_id)
-
-
-CONTENT = Content(count_posts_by, _clear_step, _clear_rest)

@@ -1,18 +1,15 @@
 """Posts: list, read, write, edit, delete."""
 
-from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from flask import Flask, current_app
-
-from posting.accounts import acts
 from posting.accounts.current_user import READERS, SIGNED_IN, current_user, user_id
-from posting.accounts.events import Removal
 from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
-from posting.db.transactions import begin, commit
+from posting.db.transactions import after_commit
+from posting.images.queries import list_images_of_posts
+from posting.moderation import log
 from posting.posts import queries, schemas, store
 from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
@@ -23,17 +20,12 @@ from posting.search.results import paginate_results
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
-from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
-from posting.web.rows import Item
 from posting.web.urls import external_url
-
-ListImages = Callable[[Sequence[str]], Mapping[str, list[Item]]]
 
 LIMIT = Limit("posts", "LIMIT_POSTS", user_id)
 MAX_CONTENT = 2**19  # characters on a page
-EXTENSION = "posting.posts.list_images"
 
 posts = Blueprint("posts", __name__, description="Texts of the community")
 
@@ -82,7 +74,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
     if "images" in expand:
-        images = list_images([post["id"] for post in page.items])
+        images = list_images_of_posts([post["id"] for post in page.items])
         for post in page.items:
             post["images"] = images[post["id"]]
     return page.items, page.headers
@@ -91,7 +83,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
 @posts.post(
     "/posts",
     access=SIGNED_IN,
-    limit=LIMIT,
+    limits=[LIMIT],
     body=schemas.PostInput(),
     prepare=lambda body: prepare_text(INDEX, body),
     idempotent=True,
@@ -99,14 +91,14 @@ def list_posts(query: dict[str, Any]) -> Reply:
     returns=schemas.Post(),
     headers=["Location"],
 )
-def create_post(body: dict[str, Any], prepared: PreparedText, once: Once) -> Reply:
+def create_post(body: dict[str, Any], prepared: PreparedText) -> Reply:
     """Write a post."""
     post = store.insert_post(current_user.id, body, prepared)
     post |= {"author": current_user.as_author(), "images": []}
     version = post.pop("version")
     headers = etag_header(post, version)
     headers["Location"] = external_url("posts.get_post", id=post["id"])
-    return once.commit(post, headers)
+    return post, headers
 
 
 @posts.get(
@@ -127,7 +119,7 @@ def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> Prepare
 @posts.patch(
     "/posts/<nanoid:id>",
     access=SIGNED_IN,
-    limit=EDIT_LIMIT,
+    limits=[EDIT_LIMIT],
     body=schemas.PostInput(partial=True),
     conditional=True,
     prepare=prepare_edit,
@@ -139,9 +131,7 @@ def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: Pre
     post = get_post_for_update(id)
     _check_edit(post.author_id, condition, post.version, post.updated_at)
     store.edit_post(post, body, prepared)
-    edited = _detail(id)
-    commit()
-    return edited
+    return _detail(id)
 
 
 @posts.delete(
@@ -154,28 +144,15 @@ def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: Pre
 )
 def delete_post(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete your own post, or any post as a moderator."""
-    begin(alone=True)  # a deletion may take long, and no other request should wait for its commit
     post = get_post_for_update(id)
     if not may_delete(post.author_id):
         raise PostDeletionForbidden
     condition.require_version(post.version, post.updated_at)
-    reason = query.get("reason")
-    acts.record_removal(Removal("post", id, post.author_id, describe_post(post), reason))
+    excerpt, reason = describe_post(post), query.get("reason")
+    log.record_removal("post", id, post.author_id, excerpt=excerpt, reason=reason)
     store.delete_posts(Post.id == id)
-    commit()
-    store.finish_deletions()
+    after_commit(store.finish_deletions)
     return None
-
-
-def init_app(app: Flask, list_images: ListImages) -> None:
-    """Keep the function of the feature of images that lists the images of posts."""
-    app.extensions[EXTENSION] = list_images
-
-
-def list_images(ids: Sequence[str]) -> Mapping[str, list[Item]]:
-    """Return the images of posts by the ids of the posts."""
-    of_posts: ListImages = current_app.extensions[EXTENSION]
-    return of_posts(ids)
 
 
 def _check_edit(
@@ -190,6 +167,6 @@ def _check_edit(
 def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a post with its images, and its ETag."""
     post = queries.get_post(id)
-    post["images"] = list_images([id])[id] if post["image_count"] else []
+    post["images"] = list_images_of_posts([id])[id] if post["image_count"] else []
     version = post.pop("version")
     return post, etag_header(post, version)

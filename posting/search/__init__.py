@@ -2,16 +2,13 @@
 
 A feature whose rows are searched has an index, most often an `Index`. The tables of indexes are no
 models: archives do not contain them, and Alembic does not compare them. So the operators' commands
-maintain all indexes of the app, which are listed here.
+maintain all indexes, which `posting.indexes` lists.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 import sqlalchemy as sa
-from flask import Flask, current_app
-
-EXTENSION = "posting.search"
 
 
 class MaintainedIndex(Protocol):
@@ -37,14 +34,3 @@ class MaintainedIndex(Protocol):
 
     def count_stale(self, connection: sa.Connection) -> int:
         """Return the number of rows whose entry is missing, outdated or left over."""
-
-
-def init_app(app: Flask, indexes: Sequence[MaintainedIndex]) -> None:
-    """Keep the indexes of all features."""
-    app.extensions[EXTENSION] = indexes
-
-
-def all_indexes() -> Sequence[MaintainedIndex]:
-    """Return the indexes of all features."""
-    indexes: Sequence[MaintainedIndex] = current_app.extensions[EXTENSION]
-    return indexes

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from flask import current_app
+from flask import Response, current_app
 from marshmallow import Schema
+from werkzeug.exceptions import NotFound
 
 from posting.accounts.fields import MAX_PASSWORD_LENGTH, MAX_USERNAME_LENGTH, MIN_USERNAME_LENGTH
 from posting.accounts.models import TOKENS_PER_USER
@@ -14,9 +15,11 @@ from posting.comments.schemas import CommentInput, CommentsQuery
 from posting.config import VERSION
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
 from posting.invitations.models import OPEN_PER_USER
-from posting.notifications.listeners import MENTION_LIMIT
+from posting.notifications.telling import MENTION_LIMIT
 from posting.posts.schemas import IMAGES_PER_POST, MAX_EXPANDED, PostInput, PostsQuery
 from posting.site import schemas
+from posting.site.metrics import render_gauges
+from posting.web.access_log import MEDIA_TYPE, render_metrics
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint, Reply
 from posting.web.fields import Length
 from posting.web.schemas import MAX_PAGE_SIZE
@@ -63,6 +66,15 @@ def get_site() -> Reply:
     }
 
 
+@site.get("/metrics", access=PUBLIC, any_query=True, documented=False)
+def get_metrics() -> Reply:
+    """Return metrics for Prometheus, if they are enabled."""
+    if not current_app.config["METRICS"]:
+        raise NotFound
+    metrics, headers = render_metrics() + render_gauges(), {"Cache-Control": "no-store"}
+    return Response(metrics, headers=headers, content_type=MEDIA_TYPE)
+
+
 def length_of(schema: Schema, name: str) -> dict[str, int | None]:
     """Return the numbers of characters that a field accepts."""
     [length] = [each for each in schema.fields[name].validators if isinstance(each, Length)]
@@ -74,7 +86,7 @@ def rate_limits() -> Iterator[dict[str, Any]]:
     if not current_app.config["RATE_LIMITS"]:
         return
     views = current_app.view_functions.values()
-    limits = {view.limit for view in views if isinstance(view, Endpoint) and view.limit}
+    limits = {limit for view in views if isinstance(view, Endpoint) for limit in view.limits}
     limits |= {ACCOUNT_USE_LIMIT, ADDRESS_USE_LIMIT, MENTION_LIMIT}
     for limit in sorted(limits, key=lambda limit: limit.name):
         if rate := limit.rate(current_app.config):

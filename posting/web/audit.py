@@ -5,19 +5,23 @@ import re
 
 from flask import g, has_request_context, request
 
+from posting.db.transactions import after_commit
 from posting.web.middleware.proxy import client_ip
 
 _logger = logging.getLogger("posting.audit")
 
 
 def log(event: str, **fields: str | None) -> None:
-    """Log an event. In a request, add the user, the client's IP and the endpoint."""
+    """Log an event, after the commit of a unit of work. Within it, the event may not happen.
+
+    In a request, add the user, the client's IP and the endpoint.
+    """
     if has_request_context():
         user: str | None = g.get("user_id")
         fields = {"user": user, "address": client_ip(), "endpoint": request.endpoint} | fields
     logged = {"event": event} | {name: value for name, value in fields.items() if value}
     line = " ".join(f"{name}={_quote(value)}" for name, value in logged.items())
-    _logger.info("%s", line, extra={"fields": logged})
+    after_commit(lambda: _logger.info("%s", line, extra={"fields": logged}))
 
 
 def _quote(value: str) -> str:

@@ -2,9 +2,9 @@
 
 A view is registered with all of its declarations in one call, such as::
 
-    @posts.post("/posts", access=SIGNED_IN, limit=LIMIT, body=PostInput(), idempotent=True,
+    @posts.post("/posts", access=SIGNED_IN, limits=[LIMIT], body=PostInput(), idempotent=True,
                 status=201, returns=Post(), headers=["Location"])
-    def create_post(body, once): ...
+    def create_post(body): ...
 
 The checks of a request and the OpenAPI document are made from the same `Endpoint`.
 """
@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import flask
+import sqlalchemy as sa
 from flask import Request, Response, current_app, request
 from marshmallow import EXCLUDE, Schema, ValidationError
 from werkzeug.datastructures import MultiDict
@@ -27,7 +28,7 @@ from werkzeug.routing import BaseConverter, Map
 
 from posting.config import everyone_may_read
 from posting.db.access import database_access
-from posting.db.transactions import commit, is_in_transaction, rollback
+from posting.db.transactions import unit_of_work
 from posting.db.types import ID_LENGTH, ID_PATTERN
 from posting.web import idempotency, request_body
 from posting.web.errors import (
@@ -112,13 +113,16 @@ class Endpoint:
     """A view with what it declares.
 
     The view is called with the path's values and, if declared, `body`, `form`, `query` (as loaded
-    by their schemas), `condition` (the preconditions), and `prepared`: what `prepare` makes of
-    these arguments before the transaction begins. `prepare` first raises the errors of the view
-    that it can find without a lock. With a limit of failures, the view is called with `hits`, in
-    which it counts an attempt before it knows the result.
+    by their schemas), and `condition` (the preconditions). It can take `prepared` as well: what
+    `prepare` returns.
 
-    The view commits what it writes by `commit()`. If it is idempotent, it is called with
-    `once`, and ends with `return once.commit(body, headers)`.
+    A view that writes is a unit of work. The endpoint counts the limits, calls the view, stores the
+    response of an idempotent request, and commits all of this, or nothing after an error.
+
+    `prepare` does what takes long, such as hashing a password, before that begins. It is called
+    with the other arguments, and first raises the errors of the view that it can find without a
+    lock. With a limit of failures, it is also called with `hits`, in which it counts an attempt
+    before it knows the result. If it writes, it does so in units of work of its own.
 
     Raise TypeError if the view's parameters are not those.
     """
@@ -130,7 +134,7 @@ class Endpoint:
     _: KW_ONLY
     access: Access
     cache: Cache = Cache.PRIVATE
-    limit: Limit | None = None
+    limits: Sequence[Limit] = ()
     body: Schema | None = None
     form: Schema | None = None
     query: Schema | None = None
@@ -151,14 +155,14 @@ class Endpoint:
         declared = set(re.findall(r"(\w+)>", self.rule))
         declared |= {name for name in ("body", "form", "query") if getattr(self, name)}
         declared |= {"condition"} if self.conditional else set()
-        declared |= {"prepared"} if self.prepare else set()
-        declared |= {"once"} if self.idempotent else set()
-        declared |= {"hits"} if self.limit and self.limit.counts is Counts.FAILURES else set()
         taken = set(inspect.signature(self.view).parameters)
+        declared |= {"prepared"} & taken if self.prepare else set()
         if declared != taken:
             raise TypeError(f"{self.name} takes {sorted(taken)} but declares {sorted(declared)}")
-        if self.limit and not self.writes:
+        if self.limits and not self.writes:
             raise TypeError(f"{self.name} has a limit, but a {self.method} commits nothing")
+        if self._counts_failures and not self.prepare:
+            raise TypeError(f"{self.name} has a limit of failures, but nothing counts them")
         if self.idempotent and self.access.allows_anonymous:
             raise TypeError(f"{self.name} is idempotent, but keys belong to users")
         if self.cache is SHARED and self.method != "GET":
@@ -192,47 +196,67 @@ class Endpoint:
         inputs = self._read_inputs(path)
         if (self.body or self.form) and monotonic() - started > MAX_ACCESS_AGE:
             self.access.check()  # a session may have ended while the body arrived
-        if not self.idempotent:
-            return self._call(path, inputs)
-        return idempotency.respond_once(
-            path, inputs, self.status, lambda once: self._call(path, inputs, once=once)
-        )
-
-    def _call(
-        self, path: Mapping[str, str], inputs: dict[str, Any], **once: idempotency.Once
-    ) -> Response:
-        """Prepare the arguments, and call the view. Count the request as the limit says."""
-        arguments = {**path, **inputs}
-        if self.prepare:
-            if self.limit:  # nothing is prepared beyond the limit
-                require_space((self.limit, self.limit.subject()))
-            arguments["prepared"] = self.prepare(**arguments)
-        arguments |= once
-        if not (limit := self.limit):
-            return self._call_view(arguments)
-        hits = Hits()
-        if limit.counts is Counts.FAILURES:
-            response = self._call_view(arguments | {"hits": hits})
-            if hits.are_counted:
-                raise RuntimeError(f"{self.name} did not refund the hits of a success")
-            return hits.add_headers(response)
-        hits.count((limit, limit.subject()))
-        if limit.counts is Counts.SUCCESSES:
-            return hits.add_headers(self._call_view(arguments))
-        hits.commit()  # before the view, whatever its result
+        if not self.writes:
+            return self._to_response(self.view(**path, **inputs))
+        if not self.idempotent or (sent := idempotency.find_sent_key(path, inputs)) is None:
+            return self._write({**path, **inputs})
+        if stored := idempotency.replay(sent, self.status):
+            return stored
         try:
-            return self._call_view(arguments)
-        except limit.refunded:
-            rollback()
-            hits.refund()
-            commit()
+            return self._write({**path, **inputs}, sent)
+        except (sa.exc.IntegrityError, HTTPException):
+            # A faster request with this key may have created what caused the error.
+            if stored := idempotency.replay(sent, self.status):
+                return stored
             raise
 
-    def _call_view(self, arguments: Mapping[str, Any]) -> Response:
-        reply = self.view(**arguments)
-        if self.writes and is_in_transaction():
-            raise RuntimeError(f"{self.name} did not commit its transaction")
-        return self._to_response(reply)
+    def _write(
+        self, arguments: dict[str, Any], sent: idempotency.SentKey | None = None
+    ) -> Response:
+        """Count the request, call `prepare` and the view, and commit what they return and write."""
+        hits = Hits()
+        if attempts := self._subjects(Counts.ATTEMPTS):
+            hits.count_before(*attempts)
+        try:
+            arguments |= self._prepare(arguments, hits)
+            with unit_of_work():
+                hits.count(*self._subjects(Counts.SUCCESSES))
+                response = self._to_response(self.view(**arguments))
+                if sent:
+                    idempotency.store(sent, response)
+        except self._refunded:
+            with unit_of_work():
+                hits.refund()
+            raise
+        return hits.add_headers(response)
+
+    def _prepare(self, arguments: Mapping[str, Any], hits: Hits) -> dict[str, Any]:
+        """Call `prepare`, and return the further arguments of the view."""
+        if self.prepare is None:
+            return {}
+        require_space(*self._subjects(Counts.SUCCESSES))  # nothing is prepared beyond a limit
+        of_failures = {"hits": hits} if self._counts_failures else {}
+        prepared = self.prepare(**arguments, **of_failures)
+        if self._counts_failures and hits.are_counted:
+            raise RuntimeError(f"{self.name} did not refund the hits of a success")
+        return {"prepared": prepared} if self._takes_prepared else {}
+
+    @cached_property
+    def _takes_prepared(self) -> bool:
+        return "prepared" in inspect.signature(self.view).parameters
+
+    def _subjects(self, counts: Counts) -> list[tuple[Limit, str]]:
+        """Return the limits that count this kind of requests, with their subjects."""
+        return [(limit, limit.subject()) for limit in self.limits if limit.counts is counts]
+
+    @cached_property
+    def _counts_failures(self) -> bool:
+        return any(limit.counts is Counts.FAILURES for limit in self.limits)
+
+    @cached_property
+    def _refunded(self) -> tuple[type[Exception], ...]:
+        """The errors after which attempts do not count."""
+        return tuple(error for limit in self.limits for error in limit.refunded)
 
     def _to_response(self, reply: Reply) -> Response:
         body, headers = reply if isinstance(reply, tuple) else (reply, {})

@@ -10,7 +10,6 @@ from flask import Flask, Response, current_app, g
 from marshmallow import EXCLUDE, Schema, fields
 from werkzeug.exceptions import HTTPException, Unauthorized, UnprocessableEntity, default_exceptions
 
-from posting.db import transactions
 from posting.plurals import count
 from posting.web import audit
 from posting.web.database_errors import to_http_error
@@ -224,15 +223,6 @@ def respond_to_database_error(error: sa.exc.DBAPIError | sa.exc.TimeoutError) ->
     reason = str(error).partition("\n")[0]
     current_app.logger.error("The database did not answer: %s", reason)
     return respond(http_error)
-
-
-def catch_failed_rollback(response: Response) -> Response:
-    """Roll back what the request has left open. An error of the database becomes the response."""
-    try:
-        transactions.end_transaction()
-    except sa.exc.DBAPIError as error:
-        return respond_to_database_error(error)
-    return response
 
 
 def init_app(app: Flask) -> None:

@@ -7,7 +7,7 @@ key, in the transaction that creates something.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -15,16 +15,15 @@ import sqlalchemy as sa
 from flask import Response, current_app, g, request
 from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
-from werkzeug.exceptions import Conflict, HTTPException
+from werkzeug.exceptions import Conflict
 
 from posting.db.base import Base, Identifier
 from posting.db.purge import purge_expired
-from posting.db.transactions import commit, execute, fetch_one, rollback
+from posting.db.transactions import execute, fetch_one
 from posting.db.types import UtcDateTime, now
 from posting.web.errors import Errors, InvalidInput, input_error
 from posting.web.messages import Message
 from posting.web.problems import Coded
-from posting.web.response_body import to_json
 
 IDEMPOTENCY_LIFETIME = timedelta(hours=24)
 
@@ -59,6 +58,7 @@ RULE = Message("malformed", "Must be 1 to 255 visible ASCII characters.")
 REUSED = Message("reused_key", "Was used for another request; use a new one.")
 PATTERN = "[!-~]{1,255}"
 LOCK_NOT_AVAILABLE = "55P03"  # Postgres
+_OF_BODY = {"Content-Type", "Content-Length"}  # headers that a response gets from its body
 
 
 class StillUnderWay(Coded, Conflict):
@@ -74,24 +74,6 @@ class SentKey(NamedTuple):
     fingerprint: str
 
 
-class Once:
-    """The commit of a request that a client may repeat."""
-
-    def __init__(self, sent: SentKey | None) -> None:
-        self._sent = sent
-        self.is_committed = False
-
-    def commit(
-        self, body: dict[str, Any], headers: Mapping[str, str]
-    ) -> tuple[dict[str, Any], Mapping[str, str]]:
-        """Commit, with the response stored under the key if one was sent. Return the response."""
-        if self._sent:
-            _store(self._sent, body, headers)
-        commit()
-        self.is_committed = True
-        return body, headers
-
-
 def key_errors() -> Errors:
     """Return the errors in the request's key, if it has one."""
     key = request.headers.get(NAME)
@@ -99,53 +81,21 @@ def key_errors() -> Errors:
     return [] if is_valid else [input_error(RULE, header=NAME)]
 
 
-def respond_once(
-    path: Mapping[str, str],
-    inputs: Mapping[str, Any],
-    status: int,
-    call: Callable[[Once], Response],
-) -> Response:
-    """Return the response stored under the request's key. If there is none, return that of `call`.
+def find_sent_key(path: Mapping[str, str], inputs: Mapping[str, Any]) -> SentKey | None:
+    """Return the key of the request, if it has one."""
+    key = request.headers.get(NAME)
+    if key is None:
+        return None
+    described = [request.endpoint, path, list(inputs.values())]
+    fingerprint = _digest(json.dumps(described, sort_keys=True, default=_encode).encode())
+    return SentKey(g.user_id, key, fingerprint)
 
-    Raise RuntimeError if `call` does not commit by the `Once` that it gets. Raise 422 if the key
-    was used for a different request, and 409 if the request that uses it is still under way.
+
+def replay(sent: SentKey, status: int) -> Response | None:
+    """Return the response that is stored under a key, if there is one.
+
+    Raise 422 if the key was used for a different request.
     """
-    sent = None
-    if (key := request.headers.get(NAME)) is not None:
-        described = [request.endpoint, path, list(inputs.values())]
-        fingerprint = _digest(json.dumps(described, sort_keys=True, default=_encode).encode())
-        sent = SentKey(g.user_id, key, fingerprint)
-        if replay := _replay(sent, status):
-            return replay
-    once = Once(sent)
-    try:
-        response = call(once)
-    except (sa.exc.IntegrityError, HTTPException):
-        if sent:
-            # A faster request with this key may have created what caused the error.
-            rollback()
-            if replay := _replay(sent, status):
-                return replay
-        raise
-    if not once.is_committed:
-        raise RuntimeError(f"{request.endpoint} did not call once.commit")
-    return response
-
-
-def _store(sent: SentKey, body: dict[str, Any], headers: Mapping[str, str]) -> None:
-    """Store a response under its key within the transaction."""
-    execute(_DELETE_EXPIRED, user_id=sent.user_id, key=sent.key, expiry=_expiry())
-    response = {"body": to_json(body).decode(), "headers": dict(headers)}
-    try:
-        execute(sa.insert(IdempotencyKey), **sent._asdict(), **response)
-    except sa.exc.OperationalError as error:
-        if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
-            raise
-        raise StillUnderWay from None
-    purge_expired(IdempotencyKey)
-
-
-def _replay(sent: SentKey, status: int) -> Response | None:
     stored = fetch_one(_STORED, user_id=sent.user_id, key=sent.key)
     if stored is None or stored.created_at <= _expiry():
         return None
@@ -153,6 +103,23 @@ def _replay(sent: SentKey, status: int) -> Response | None:
         raise InvalidInput([input_error(REUSED, header=NAME)])
     headers = stored.headers | {REPLAYED: "true"}
     return current_app.response_class(stored.body, status, headers, content_type="application/json")
+
+
+def store(sent: SentKey, response: Response) -> None:
+    """Store a response under its key within the unit of work, and purge responses.
+
+    Raise 409 if a request with this key is still under way.
+    """
+    execute(_DELETE_EXPIRED, user_id=sent.user_id, key=sent.key, expiry=_expiry())
+    headers = {name: value for name, value in response.headers if name not in _OF_BODY}
+    values = {"body": response.get_data(as_text=True), "headers": headers}
+    try:
+        execute(sa.insert(IdempotencyKey), **sent._asdict(), **values)
+    except sa.exc.OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+            raise
+        raise StillUnderWay from None
+    purge_expired(IdempotencyKey)
 
 
 def _encode(value: object) -> str | list[str]:

@@ -23,7 +23,7 @@ from werkzeug.exceptions import TooManyRequests
 from posting.config import Rate
 from posting.db.base import Base, db
 from posting.db.purge import purge_expired
-from posting.db.transactions import commit, execute, fetch_one
+from posting.db.transactions import execute, fetch_one, unit_of_work
 from posting.db.types import UtcDateTime, now
 from posting.db.upserts import upsert
 from posting.web.middleware.proxy import client_ip
@@ -49,15 +49,16 @@ class Counts(Enum):
 
     SUCCESSES = "counted in the view's transaction"
     ATTEMPTS = "counted and committed before the view"
-    FAILURES = "counted by the view, which refunds the hits of a success"
+    FAILURES = "counted and committed by `prepare`, which takes back the hits of a success"
 
 
 @dataclass(frozen=True)
 class Limit:
     """A maximum number of hits per window and subject: a setting's rate, or a multiple of it.
 
-    `subject` returns the client or user whose hits are counted. A view that counts failures passes
-    its subjects to `Hits.count`. An attempt that fails with an error of `refunded` does not count.
+    `subject` returns the client or user whose hits are counted. A function that counts failures
+    passes its subjects to `Hits.count_before`. An attempt that fails with an error of `refunded`
+    does not count.
     """
 
     name: str
@@ -128,11 +129,11 @@ class Hits:
     """The hits that a request counts."""
 
     def __init__(self) -> None:
-        self.are_counted = False  # from `commit` to `refund`, even if all limits are `off`
+        self.are_counted = False  # from `count_before` to `refund`, even if all limits are `off`
         self._windows: list[Window] = []
 
     def count(self, *limits_and_subjects: tuple[Limit, str]) -> None:
-        """Count a hit for each limit and subject within the transaction. Raise LimitReached."""
+        """Count a hit for each limit and subject within the unit of work. Raise LimitReached."""
         counted: list[Window] = []
         for limit, subject in limits_and_subjects:
             new = _new_window(limit, subject)
@@ -151,19 +152,21 @@ class Hits:
             counted.append(replace(new, hits=row.hits, ends_at=row.ends_at))
         self._windows += counted
 
-    def commit(self) -> None:
-        """Commit the hits before the result is known. Every response will announce them.
+    def count_before(self, *limits_and_subjects: tuple[Limit, str]) -> None:
+        """Count hits in a unit of work of their own, before the result is known.
 
-        If a window begins, purge windows that have ended.
+        Every response will announce them, also one to an error. If a window begins, purge windows
+        that have ended. Raise LimitReached.
         """
+        with unit_of_work():
+            self.count(*limits_and_subjects)
+            if any(window.is_new for window in self._windows):
+                purge_expired(RateWindow)
         self.are_counted = True
-        if any(window.is_new for window in self._windows):
-            purge_expired(RateWindow)
-        commit()
-        after_this_request(self.add_headers)  # also to the response to an error
+        after_this_request(self.add_headers)
 
     def refund(self) -> None:
-        """Take back the hits within the transaction, if their windows have not ended.
+        """Take back the hits within the unit of work, if their windows have not ended.
 
         The windows are locked in the order of `count`, so that the two cannot deadlock.
         """

@@ -314,7 +314,7 @@ def _error_responses(
     # A limit that counts successes is announced only with 429. Others are announced with every
     # error that comes after the request was counted.
     limited = {429} & found.keys()
-    if 429 in found and endpoint.limit and endpoint.limit.counts is not Counts.SUCCESSES:
+    if 429 in found and any(each.counts is not Counts.SUCCESSES for each in endpoint.limits):
         limited = {status for status, listed in found.items() if listed[-1][0] in in_view}
     responses: dict[str, Any] = {}
     for status, listed in sorted(found.items()):
@@ -347,8 +347,7 @@ def _possible_errors(endpoint: Endpoint) -> tuple[list[DocumentedError], list[Do
         in_view.append(idempotency.StillUnderWay)
     if endpoint.conditional:
         in_view += [ChangedSince, AlreadyCurrent]
-    if endpoint.limit:
-        in_view.append(endpoint.limit.error)
+    in_view += [limit.error for limit in endpoint.limits]
     in_view += [lambda _: _invalid_input(endpoint), InternalServerError]
     in_view += [DatabaseBusy, DatabaseMoved]
     in_view.append(QueryTimeout if endpoint.method == "GET" else StorageFull)

@@ -4,13 +4,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from flask import Response, current_app, redirect, render_template, request
-from werkzeug.exceptions import NotFound, ServiceUnavailable
+from werkzeug.exceptions import ServiceUnavailable
 
 from posting.db.migrations.revisions import is_current
 from posting.web import openapi
-from posting.web.access_log import MEDIA_TYPE, render_metrics
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Reply
-from posting.web.gauges import render_gauges
 from posting.web.schemas import Health
 from posting.web.static_files import (
     read_files,
@@ -53,16 +51,6 @@ def check_readiness() -> Reply:
     if not is_current():
         raise OutdatedSchema
     return {"status": "ok"}, {"Cache-Control": "no-store"}
-
-
-@system.get("/metrics", access=PUBLIC, any_query=True, documented=False)
-def get_metrics() -> Reply:
-    """Return metrics for Prometheus, if they are enabled."""
-    if not current_app.config["METRICS"]:
-        raise NotFound
-    headers = {"Cache-Control": "no-store"}
-    metrics = render_metrics() + render_gauges()
-    return Response(metrics, headers=headers, content_type=MEDIA_TYPE)
 
 
 @system.get(

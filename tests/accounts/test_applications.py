@@ -185,7 +185,7 @@ class TestDecision:
             raise RuntimeError
 
         id = apply("newcomer")["id"]
-        monkeypatch.setattr("posting.accounts.acts._record", fail)
+        monkeypatch.setattr("posting.moderation.log._record", fail)
         with pytest.raises(RuntimeError):
             morgan.post(f"/applications/{id}/approval")
         assert [each["id"] for each in morgan.get("/applications").json] == [id]

@@ -11,12 +11,13 @@ from posting.accounts.models import Act, User
 from posting.comments import store as comment_store
 from posting.comments.models import Comment
 from posting.db.base import db
-from posting.db.transactions import commit
+from posting.db.transactions import unit_of_work
 from posting.db.types import now, to_rfc3339
 from posting.invitations.store import create_invitation
 from posting.posts import store as post_store
 from tests.conftest import PASSWORD, apply
 from tests.helpers.assertions import assert_problem
+from tests.helpers.threads import in_thread
 
 DAY = timedelta(days=1)
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -141,9 +142,8 @@ def invite(make_app):
     app = make_app(INVITATIONS="members")
 
     def invite(creator, username):
-        with app.app_context():
+        with app.app_context(), unit_of_work():
             _, code = create_invitation(creator.user["id"])
-            commit()
         body = {"username": username, "password": PASSWORD, "invitation": code}
         assert app.test_client().post("/signup", json=body).status_code == 201
 
@@ -338,7 +338,7 @@ class TestDeletion:
         lock_account = queries.lock_account
 
         def write_and_lock(id):
-            alice.add_comment(alice.create_post("Spam"), "Spam")
+            in_thread(lambda: alice.add_comment(alice.create_post("Spam"), "Spam"))
             return lock_account(id)
 
         monkeypatch.setattr("posting.accounts.commands.lock_account", write_and_lock)

@@ -7,7 +7,7 @@ from threading import BoundedSemaphore, Event, Semaphore
 import pytest
 
 from posting.accounts import passwords
-from posting.accounts.passwords import PasswordsBusy, count_places, turn_to_hash
+from posting.accounts.passwords import PasswordsBusy, core_to_hash, count_places, place_to_hash
 from posting.db.transactions import is_in_transaction
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem
@@ -98,7 +98,7 @@ def full(alice):
     """All places are taken by several clients."""
     with ExitStack() as stack:
         for number in range(count_places()):
-            stack.enter_context(turn_to_hash(f"192.0.2.{number}"))
+            stack.enter_context(place_to_hash(f"192.0.2.{number}"))
         yield
 
 
@@ -151,7 +151,7 @@ def test_a_place_is_free_again_after_each_request(app, alice):
 def test_a_wait_for_a_core_ends(app, alice, monkeypatch):
     monkeypatch.setattr(passwords, "_cores", BoundedSemaphore(1))
     monkeypatch.setattr(passwords, "MAX_WAIT_SECONDS", 0.01)
-    with turn_to_hash(FURTHER):
+    with core_to_hash():
         assert_problem(sign_in(app, "alice", ELSEWHERE), 503)
     assert sign_in(app, "alice", ELSEWHERE).status_code == 200
     assert passwords._holders == []
@@ -186,6 +186,6 @@ def test_half_of_the_threads_of_a_worker_may_hash(monkeypatch, threads, places):
     assert count_places() == places
     with ExitStack() as stack:
         for number in range(places):
-            stack.enter_context(turn_to_hash(f"192.0.2.{number}"))
-        with pytest.raises(PasswordsBusy), turn_to_hash(ELSEWHERE):
+            stack.enter_context(place_to_hash(f"192.0.2.{number}"))
+        with pytest.raises(PasswordsBusy), place_to_hash(ELSEWHERE):
             pass

@@ -11,7 +11,7 @@ from posting.accounts.models import User
 from posting.accounts.names import INDEX
 from posting.accounts.store import insert_users
 from posting.db.base import db
-from posting.db.transactions import commit, transaction
+from posting.db.transactions import transaction, unit_of_work
 from posting.db.types import new_id
 from posting.search.words import split_words
 from tests.helpers.assertions import error_locations, follow_pages
@@ -145,8 +145,8 @@ def test_queries_find_what_reading_all_names_finds(app, anonymous):
         for number in range(MEMBERS)
     ]
     with app.app_context():
-        insert_users(users)
-        commit()
+        with unit_of_work():
+            insert_users(users)
         with db.engine.connect() as connection:
             assert INDEX.count_stale(connection) == 0
 

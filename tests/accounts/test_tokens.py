@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from posting.accounts.models import TOKENS_PER_USER, Token, User
 from posting.db.base import db
 from posting.db.purge import purge_expired
-from posting.db.transactions import commit
+from posting.db.transactions import unit_of_work
 from posting.db.types import now
 from posting.web.idempotency import IdempotencyKey
 from tests.conftest import PASSWORD
@@ -239,8 +239,8 @@ def test_an_expired_token_is_refused_not_listed_and_purged(app, alice, with_toke
         assert program.get("/users/me").status_code == 401
         assert alice.get("/tokens").json == []
         assert_problem(alice.get(f"/tokens/{listed['id']}"), 404)
-        purge_expired(Token)
-        commit()
+        with unit_of_work():
+            purge_expired(Token)
         assert db.session.scalar(sa.select(sa.func.count()).select_from(Token)) == 0
 
 

@@ -17,6 +17,7 @@ from posting.db.base import db
 from posting.posts import store as post_store
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem, error_locations
+from tests.helpers.threads import in_thread
 
 NEW_PASSWORD = "another walk by the sea"
 
@@ -232,7 +233,7 @@ class TestEdit:
 
         def delete_and_lock(user):
             monkeypatch.undo()
-            assert elsewhere.delete(path(alice)).status_code == 204
+            assert in_thread(elsewhere.delete, path(alice)).status_code == 204
             return lock_account(user)
 
         monkeypatch.setattr(users, "lock_verified_account", delete_and_lock)
@@ -312,7 +313,8 @@ class TestIfMatch:
 
         def edit_and_lock(user):
             monkeypatch.undo()
-            assert elsewhere.patch("/users/me", json={"bio": "y"}).status_code == 200
+            edited = in_thread(elsewhere.patch, "/users/me", json={"bio": "y"})
+            assert edited.status_code == 200
             return lock_account(user)
 
         headers = {"If-Match": alice.get(own_path).headers["ETag"]}
@@ -429,15 +431,6 @@ class TestDeletionInSteps:
             monkeypatch.setattr(deletion, "sleep", lambda _seconds: action())
 
         return between_steps
-
-    def test_a_step_commits_in_no_group(self, alice, monkeypatch):
-        """It takes long, so requests of the group would wait."""
-        begun = []
-        monkeypatch.setattr(deletion, "begin", lambda **how: begun.append(how))
-        alice.create_post("On engines")
-        assert alice.delete(f"/users/{alice.user['id']}?content=delete").status_code == 204
-        assert begun
-        assert all(how == {"alone": True} for how in begun)
 
     @pytest.fixture(params=range(4))
     def random(self, request):

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from posting.comments.models import Comment
-from posting.db.transactions import begin, commit, fetch_all
+from posting.db.transactions import fetch_all, transaction
 from posting.db.types import new_id
 
 INSERT = sa.text("""
@@ -35,9 +35,8 @@ def test_a_comment_that_is_inserted_without_a_thread_gets_one(app, alice, post):
     added, answer = new_id(), new_id()
     with app.app_context():
         for id, parent in ((added, None), (answer, reply)):
-            connection = begin().connection
-            connection.execute(INSERT, {"id": id, "parent": parent, "other": first})
-            commit()
+            with transaction() as connection:
+                connection.execute(INSERT, {"id": id, "parent": parent, "other": first})
     threads = threads_of(app)
     assert threads[added] == (added, threads[first][1])
     assert threads[answer] == threads[first]

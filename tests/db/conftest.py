@@ -2,7 +2,6 @@
 
 import pytest
 
-from posting.db.transactions import rollback
 from posting.web.endpoint import PUBLIC, Blueprint, Endpoint
 
 
@@ -15,7 +14,6 @@ def in_request(make_app):
 
         def view():
             results.append(function())
-            rollback()
 
         blueprint = Blueprint("extra", __name__, description="Extra")
         registered = "GET" if method == "HEAD" else method

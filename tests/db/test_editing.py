@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.editing import edit
-from posting.db.transactions import execute, fetch_one
+from posting.db.transactions import execute, fetch_one, unit_of_work
 from posting.posts.models import Post
 
 
@@ -64,7 +64,7 @@ def test_the_end_of_an_account_does_not_edit_what_it_leaves(app, alice, post, co
 
 
 def test_an_edit_of_another_version_is_refused(app, post):
-    with app.app_context():
+    with app.app_context(), unit_of_work():
         read = fetch_one(sa.select(Post.__table__).where(Post.id == post["id"]))
         execute(sa.update(Post).values(version=Post.version + 1))
         with pytest.raises(RuntimeError, match="without a lock"):

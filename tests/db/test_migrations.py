@@ -22,7 +22,7 @@ from posting.db.base import Base, db
 from posting.db.engine import close_connections
 from posting.db.migrations.revisions import FOLDER, head_revision, is_current, known_revisions
 from posting.db.migrations.upgrades import schema_change
-from posting.db.transactions import commit, transaction
+from posting.db.transactions import transaction, unit_of_work
 from posting.db.types import new_id, now
 from posting.invitations.models import Invitation, InvitationUse
 from posting.moderation.models import Report
@@ -238,14 +238,13 @@ def test_the_reason_of_an_act_is_limited(migrated, length):
 
 
 def test_a_jump_after_the_first_upgrade_deletes_no_application_and_no_change(migrated):
-    insert_user(username="hopeful", password_hash="x", pending_since=now())
-    record("user", new_id(), None, "edited")
-    commit()
-    with shifted_clock(days=40):
+    with unit_of_work():
+        insert_user(username="hopeful", password_hash="x", pending_since=now())
+        record("user", new_id(), None, "edited")
+    with shifted_clock(days=40), unit_of_work():
         create_account(username="member", password_hash="x")
         record("user", new_id(), None, "edited")
         purge()
-        commit()
     assert set(db.session.scalars(sa.select(User.username))) == {"hopeful", "member"}
     assert db.session.scalar(sa.select(sa.func.count(Change.seq))) == 2
 

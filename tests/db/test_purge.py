@@ -12,7 +12,7 @@ from posting.accounts.tokens import create_token
 from posting.accounts.usernames import create_account
 from posting.db.epoch import Epoch
 from posting.db.purge import MAX_STEP, purge_expired, trusted_now
-from posting.db.transactions import commit, fetch_all, fetch_value, transaction
+from posting.db.transactions import fetch_all, fetch_value, transaction, unit_of_work
 from posting.db.types import now
 from posting.invitations.models import Invitation
 from posting.invitations.store import create_invitation
@@ -34,8 +34,8 @@ def context(app):
 
 def trusted():
     """Return by how much the time of expiry is ahead of the clock."""
-    time = trusted_now()
-    commit()
+    with unit_of_work():
+        time = trusted_now()
     return time - now()
 
 
@@ -91,13 +91,13 @@ def pending_names():
 
 
 def add_application(username, age):
-    insert_user(username=username, password_hash="x", pending_since=now() - age)
-    commit()
+    with unit_of_work():
+        insert_user(username=username, password_hash="x", pending_since=now() - age)
 
 
 def sign_up(username):
-    create_account(username=username, password_hash="x")
-    commit()
+    with unit_of_work():
+        create_account(username=username, password_hash="x")
 
 
 @pytest.mark.parametrize("age", [timedelta(0), APPLICATION_LIFETIME - HALF_A_DAY])
@@ -124,18 +124,17 @@ def test_a_jump_deletes_nothing_else(app, alice, bob):
     [notification] = alice.get("/notifications").json
     alice.post("/notifications/read", json={"up_to": notification["id"]})
     bob.post(f"/posts/{post['id']}/reports", json={"reason": "Why?"})
-    close_reports(sa.true(), "dismissed", note=None, closer_id=None)
-    create_invitation(alice.user["id"])
-    create_link(alice.user["id"], timedelta(days=3))
-    create_token(alice.user["id"], "A program", "read")
-    commit()
+    with unit_of_work():
+        close_reports(sa.true(), "dismissed", note=None, closer_id=None)
+        create_invitation(alice.user["id"])
+        create_link(alice.user["id"], timedelta(days=3))
+        create_token(alice.user["id"], "A program", "read")
     models = (Invitation, Notification, Report, ResetLink, Session, Token)
     before = [count(model) for model in models]
     assert all(before)
-    with shifted_clock(days=400):
+    with shifted_clock(days=400), unit_of_work():
         for model in models:
             purge_expired(model)
-        commit()
     assert [count(model) for model in models] == before
 
 

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.access import database_access
-from posting.db.transactions import execute, fetch_all, snapshot, transaction
+from posting.db.transactions import execute, fetch_all, snapshot, transaction, unit_of_work
 from tests.conftest import POSTGRES
 
 
@@ -48,7 +48,7 @@ class TestTimeLimit:
         assert not in_request(method, lambda: is_limited(self.execute))
 
     def test_commands_do_not_have_it(self, app, is_limited):
-        with app.app_context():
+        with app.app_context(), unit_of_work():
             assert not is_limited(self.execute)
 
     def test_a_snapshot_does_not_have_it(self, app, is_limited):

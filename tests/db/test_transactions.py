@@ -1,5 +1,6 @@
 """Transactions: the first write begins one, and hashing a password or reading a body does not."""
 
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from unittest.mock import Mock
 
@@ -12,13 +13,11 @@ from posting.db.access import database_access, only_reads
 from posting.db.base import db
 from posting.db.transactions import (
     after_commit,
-    begin,
-    commit,
     execute,
     fetch_all,
     is_in_transaction,
-    rollback,
     transaction,
+    unit_of_work,
 )
 from posting.db.types import now
 from posting.web import request_body
@@ -42,10 +41,11 @@ def test_reading_begins_nothing(in_request, statements, method):
 def test_the_first_write_begins(in_request, statements):
     def write():
         statements.clear()
+        was_open = is_in_transaction()
         execute(sa.select(User.id).with_for_update())
-        return is_in_transaction(), statements[0].startswith("BEGIN")
+        return was_open, is_in_transaction(), statements[0].startswith("BEGIN")
 
-    assert in_request("POST", write) == (True, True)
+    assert in_request("POST", write) == (False, True, True)
 
 
 def test_code_that_only_reads_cannot_write(in_request):
@@ -74,58 +74,105 @@ def test_an_edit_is_one_transaction(alice, post, statements):
     assert [sql for sql in statements if sql.startswith("BEGIN")] == ["BEGIN IMMEDIATE"]
 
 
-class TestAfterCommit:
-    @pytest.fixture
-    def call(self, app):
-        """A function that is to be called when a transaction in an app context is committed."""
+class TestUnitOfWork:
+    @pytest.fixture(autouse=True)
+    def context(self, app, alice):
         with app.app_context():
-            begin()
-            call = Mock()
-            after_commit(call)
-            yield call
+            yield
 
-    def test_a_function_is_called_once_when_the_transaction_has_been_committed(self, call):
-        call.side_effect = lambda: call.found(is_in_transaction())
-        call.assert_not_called()
-        commit()
-        commit()
+    @staticmethod
+    def bios():
+        return {row.bio for row in fetch_all(sa.select(User.bio))}
+
+    def test_it_commits_at_its_end(self):
+        with unit_of_work():
+            execute(sa.update(User).values(bio="stored"))
+            with transaction_elsewhere() as seen:
+                assert seen == {None}
+        assert self.bios() == {"stored"}
+        assert not is_in_transaction()
+
+    def test_an_error_rolls_it_back(self):
+        with suppress(KeyError), unit_of_work():
+            execute(sa.update(User).values(bio="not stored"))
+            raise KeyError
+        assert self.bios() == {None}
+        assert not is_in_transaction()
+
+    def test_nothing_is_written_outside_of_one(self):
+        with pytest.raises(RuntimeError, match="outside of a unit of work"):
+            execute(sa.update(User).values(bio="not stored"))
+        assert self.bios() == {None}
+
+    def test_one_within_another_is_an_error(self):
+        with unit_of_work(), pytest.raises(RuntimeError, match="begun already"), unit_of_work():
+            pass
+
+    @pytest.mark.usefixtures("short_lock_timeout")
+    def test_a_commit_that_fails_leaves_no_lock(self, alice):
+        with failing_commits(), pytest.raises(sa.exc.OperationalError), unit_of_work():
+            execute(sa.update(User).values(bio="not stored"))
+        assert alice.patch("/users/me", json={"bio": "stored"}).status_code == 200
+
+
+class TestAfterCommit:
+    @pytest.fixture(autouse=True)
+    def context(self, app, alice):
+        with app.app_context():
+            yield
+
+    def test_a_function_is_called_when_the_unit_has_ended(self):
+        call = Mock(side_effect=lambda: call.found(is_in_transaction()))
+        with unit_of_work():
+            execute(sa.update(User).values(bio="x"))
+            after_commit(call)
+            call.assert_not_called()
         call.found.assert_called_once_with(False)
 
-    def test_a_function_is_not_called_after_a_rollback(self, call):
-        rollback()
-        begin()
-        commit()
+    def test_a_function_can_begin_a_unit_of_its_own(self):
+        def write():
+            with unit_of_work():
+                execute(sa.update(User).values(bio="later"))
+
+        with unit_of_work():
+            after_commit(write)
+        assert TestUnitOfWork.bios() == {"later"}
+
+    def test_a_function_is_not_called_after_an_error(self):
+        call = Mock()
+        with suppress(KeyError), unit_of_work():
+            after_commit(call)
+            raise KeyError
         call.assert_not_called()
 
-    def test_a_function_is_not_called_if_the_commit_fails(self, app, call):
-        def fail(_connection):
-            raise sa.exc.OperationalError("COMMIT", {}, Exception("no"))
-
-        sa.event.listen(db.engine, "commit", fail)
-        with pytest.raises(sa.exc.OperationalError):
-            commit()
-        sa.event.remove(db.engine, "commit", fail)
-        begin()
-        commit()
+    def test_a_function_is_not_called_if_the_commit_fails(self):
+        call = Mock()
+        with failing_commits(), suppress(sa.exc.OperationalError), unit_of_work():
+            execute(sa.update(User).values(bio="x"))
+            after_commit(call)
         call.assert_not_called()
 
-    def test_there_must_be_a_transaction(self, app):
-        with app.app_context(), pytest.raises(RuntimeError, match="No transaction"):
-            after_commit(Mock())
+    def test_a_function_is_called_at_once_outside_of_a_unit(self):
+        call = Mock()
+        after_commit(call)
+        call.assert_called_once_with()
 
 
-@pytest.mark.usefixtures("short_lock_timeout")
-def test_a_commit_that_fails_leaves_no_lock(app, alice):
+@contextmanager
+def transaction_elsewhere():
+    """Yield the bios that another connection sees."""
+    with db.engine.connect() as connection:
+        yield set(connection.scalars(sa.select(User.bio)))
+
+
+@contextmanager
+def failing_commits():
     def fail(_connection):
         raise sa.exc.OperationalError("COMMIT", None, Exception("no"))
 
-    with app.app_context():
-        sa.event.listen(db.engine, "commit", fail)
-        execute(sa.update(User).values(bio="not stored"))
-        with pytest.raises(sa.exc.OperationalError):
-            commit()
-        sa.event.remove(db.engine, "commit", fail)
-    assert alice.patch("/users/me", json={"bio": "stored"}).status_code == 200
+    sa.event.listen(db.engine, "commit", fail)
+    yield
+    sa.event.remove(db.engine, "commit", fail)
 
 
 class TestNoLockIsHeld:

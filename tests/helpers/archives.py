@@ -15,7 +15,7 @@ from posting import create_app
 from posting.db.base import archived_tables, db
 from posting.db.migrations.revisions import head_revision
 from posting.db.transactions import transaction
-from posting.search import all_indexes
+from posting.indexes import INDEXES
 from tests.helpers import ROOT
 
 ARCHIVES = ROOT / "tests" / "ops" / "archives"  # one of each schema, not compressed
@@ -56,7 +56,7 @@ def delete_all_rows(app):
     with app.app_context(), transaction() as connection:
         for table in reversed(db.metadata.sorted_tables):
             connection.execute(sa.delete(table))
-        for index in all_indexes():
+        for index in INDEXES:
             index.clear(connection)
 
 

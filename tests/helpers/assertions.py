@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.http import parse_options_header
 
-from posting.search import all_indexes
+from posting.indexes import INDEXES
 from posting.web.errors import input_codes, problem_codes
 
 # Headers that the document does not list, since clients need not read them.
@@ -157,5 +157,5 @@ def assert_consistent(connection: sa.Connection) -> None:
 
 def assert_indexed(connection: sa.Connection) -> None:
     """Assert that each row that can be searched is in its index as it is."""
-    for index in all_indexes():
+    for index in INDEXES:
         assert index.count_stale(connection) == 0, index.name

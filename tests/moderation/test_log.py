@@ -2,8 +2,8 @@
 
 import pytest
 
-from posting.accounts import acts
-from posting.db.transactions import commit
+from posting.db.transactions import unit_of_work
+from posting.moderation import log
 from tests.conftest import apply
 from tests.helpers.assertions import assert_problem, follow_list
 from tests.helpers.moderation import suspend
@@ -64,9 +64,8 @@ class TestLog:
         report = alice.post(f"/posts/{post['id']}/reports", json={"reason": "No."}).json
         decision = {"outcome": "dismissed", "note": "Dear Alice, it is a joke."}
         assert moderator.patch(f"/reports/{report['id']}", json=decision).status_code == 200
-        with app.app_context():
-            acts.record_by_operator("ended", "invitation", "i" * 21, alice.user["id"])
-            commit()
+        with app.app_context(), unit_of_work():
+            log.record_by_operator("ended", "invitation", "i" * 21, alice.user["id"])
         moderator.post(f"/applications/{apply(app)}/approval")
         moderator.post(f"/moderation/users/{alice.user['id']}/removal", json={"reason": "No."})
         listed = anonymous.get("/moderation/log")

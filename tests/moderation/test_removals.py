@@ -105,13 +105,6 @@ class TestRemovalOfEverything:
         ]
         assert found == [("deleted", "content")]
 
-    def test_a_step_commits_in_no_group(self, alice, moderator, written, monkeypatch):
-        """It takes long, so requests of the group would wait."""
-        begun = []
-        monkeypatch.setattr("posting.moderation.views.acts.begin", lambda **how: begun.append(how))
-        self.remove(moderator, alice)
-        assert begun == [{"alone": True}]
-
     def test_a_second_removal_is_in_the_log_with_its_reason(self, alice, moderator, written):
         for number in range(2):
             while self.remove(moderator, alice, reason=f"Reason {number}")["left"]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from posting.db.transactions import commit
+from posting.db.transactions import unit_of_work
 from posting.notifications import kinds
 from posting.notifications.queries import MODERATORS
 from posting.notifications.store import notify
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("stays_consistent")
 class TestKinds:
     def test_another_feature_adds_its_own(self, app, moderator, post):
         """Without a change of the table, and without an import from here."""
-        with app.app_context():
+        with app.app_context(), unit_of_work():
             notify(
                 MODERATORS,
                 actor_id=None,
@@ -23,7 +23,6 @@ class TestKinds:
                 excerpt="They weave",
                 kind="removal",
             )
-            commit()
         [notification] = told(moderator)
         assert notification["kind"] == "removal"
         assert notification["actor"] is None

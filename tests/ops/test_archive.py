@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from posting.comments import threads
 from posting.comments.models import Comment
 from posting.db.base import archived_tables, db
-from posting.db.transactions import begin_on, commit, execute
+from posting.db.transactions import begin_on, execute, unit_of_work
 from posting.db.types import now
 from posting.invitations.first_run import describe_first_run
 from posting.ops import archive
@@ -193,7 +193,7 @@ def test_rows_are_sorted_by_the_bytes_of_their_keys(app, alice, tmp_path):
 
 def test_replies_follow_their_parents(app, post, tmp_path):
     thread, start = ["c" * 21, "b" * 21, "a" * 21], now()
-    with app.app_context():
+    with app.app_context(), unit_of_work():
         for number, comment_id in enumerate(thread):
             created_at = start + timedelta(milliseconds=number)
             parent_id = thread[number - 1] if number else None
@@ -201,7 +201,6 @@ def test_replies_follow_their_parents(app, post, tmp_path):
             row |= {"thread_id": thread[0], "thread_at": start}
             execute(sa.insert(Comment), post_id=post["id"], content="x", **row)
             threads.count_comment(post["id"], created_at)
-        commit()
     export(app, tmp_path / "1.gz")
     lines = read_archive(tmp_path / "1.gz")
     exported = [line["row"]["id"] for line in lines if line.get("table") == "comments"]

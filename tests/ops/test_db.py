@@ -11,7 +11,7 @@ from posting.db.migrations.revisions import (
     known_revisions,
 )
 from posting.db.transactions import transaction
-from posting.search import all_indexes
+from posting.indexes import INDEXES
 from posting.testbed import running_app
 from tests.helpers.archives import example_archive, import_, write_archive
 from tests.helpers.assertions import assert_indexed
@@ -154,7 +154,7 @@ def test_an_upgrade_from_the_first_schema_indexes_all_texts_again(flask, empty_u
         import_(app, write_archive(tmp_path / "archive.gz", *example_archive()))
         assert flask("db", "downgrade", "--yes", FIRST, on=app)[0] == 0
         with app.app_context(), transaction() as connection:
-            for index in all_indexes():
+            for index in INDEXES:
                 index.clear(connection)
                 assert index.count_stale(connection) > 0
         result = app.test_cli_runner().invoke(args=["db", "upgrade"])

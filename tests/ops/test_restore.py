@@ -13,7 +13,7 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import User
 from posting.db.base import db
-from posting.db.transactions import commit, transaction
+from posting.db.transactions import transaction, unit_of_work
 from posting.invitations.first_run import describe_first_run
 from posting.invitations.store import create_invitation
 from posting.ops import backup
@@ -102,10 +102,9 @@ def test_a_service_that_was_started_needs_no_force(app, flask, copy, database):
 
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_restore_brings_no_link_for_the_first_moderator(app, flask, elsewhere, folder, exists):
-    with app.app_context():
+    with app.app_context(), unit_of_work():
         for role in ("moderator", "member"):
             create_invitation(None, role=role)
-        commit()
     saved = folder / "with a link.db"
     assert flask("backup", str(saved))[0] == 0
     if not exists:

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from posting.db.base import db
 from posting.db.transactions import transaction
 from posting.db.types import now
+from posting.indexes import INDEXES
 from posting.posts.models import Post
-from posting.search import all_indexes
 from tests.helpers.assertions import assert_consistent, assert_indexed
 
 
@@ -41,7 +41,7 @@ def test_what_a_post_says_about_its_comments_and_images_is_corrected(
 def test_all_indexes_are_filled_again(flask, app, alice, post):
     alice.add_comment(post, "A comment")
     with app.app_context(), transaction() as connection:
-        for index in all_indexes():
+        for index in INDEXES:
             index.clear(connection)
     assert flask("search", "rebuild")[0] == 0
     with app.app_context(), db.engine.connect() as connection:

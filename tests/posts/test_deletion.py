@@ -12,10 +12,10 @@ from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.transactions import fetch_all, fetch_value
 from posting.images.models import Image, ImageData, Thumbnail
+from posting.indexes import INDEXES
 from posting.notifications.models import Notification, Subscription
 from posting.posts import store
 from posting.posts.models import Post
-from posting.search import all_indexes
 from posting.web.idempotency import IdempotencyKey
 from tests.changes.test_changes import follow
 from tests.helpers.assertions import assert_indexed, assert_problem
@@ -272,11 +272,11 @@ def test_all_changes_are_told_at_once(anonymous, alice, large):
 
 
 def test_a_busy_database_leaves_the_rest_to_the_next_deletion(app, alice, large, monkeypatch):
-    def fail(**_):
+    def fail():
         raise sa.exc.OperationalError("BEGIN", None, Exception("database is locked"))
 
     with monkeypatch.context() as busy:
-        busy.setattr(store, "begin", fail)
+        busy.setattr(store, "unit_of_work", fail)
         assert alice.delete(f"/posts/{large['id']}").status_code == 204
     assert count(app, Post) == [1]
     assert_problem(alice.get(f"/posts/{large['id']}"), 404)
@@ -305,5 +305,5 @@ def test_a_start_finishes_the_deletion_of_a_process_that_was_killed(app, alice, 
 def test_the_indexes_have_nothing_left(app, alice, large):
     alice.delete(f"/posts/{large['id']}")
     with app.app_context():
-        for table in (index.table for index in all_indexes() if index.name != "user"):
+        for table in (index.table for index in INDEXES if index.name != "user"):
             assert db.session.scalar(sa.text(f"SELECT count(*) FROM {table}")) == 0, table

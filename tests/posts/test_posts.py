@@ -2,7 +2,6 @@
 
 import pytest
 
-from posting.posts import views
 from tests.helpers.assertions import assert_problem, error_locations, follow_pages
 
 UNKNOWN = "/posts/" + "a" * 21
@@ -214,14 +213,6 @@ def test_the_author_deletes_a_post(alice, anonymous, post):
     assert_problem(alice.delete(path(post)), 404)
     assert_problem(anonymous.get(path(post)), 404)
     assert anonymous.get("/posts").json == []
-
-
-def test_a_deletion_is_in_no_group(alice, post, monkeypatch):
-    """It may take long, so requests of the group would wait."""
-    begun = []
-    monkeypatch.setattr(views, "begin", lambda **how: begun.append(how))
-    assert alice.delete(path(post)).status_code == 204
-    assert begun == [{"alone": True}]
 
 
 def test_a_moderator_deletes_a_post_but_another_member_does_not(bob, moderator, post):

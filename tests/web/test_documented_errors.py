@@ -21,7 +21,8 @@ from posting.images import codec as imaging
 from posting.invitations.models import OPEN_PER_USER
 from posting.moderation.store import AlreadyReported
 from posting.search import turns
-from posting.web.idempotency import Once, StillUnderWay
+from posting.web import idempotency
+from posting.web.idempotency import StillUnderWay
 from tests.conftest import PASSWORD, invite
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_headers, assert_problem, resolved
@@ -194,7 +195,7 @@ def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, m
     for _ in range(OPEN_PER_USER):
         invite(alice.application, alice.user["id"])
 
-    def commit(*_):
+    def store(*_):
         raise StillUnderWay
 
     def insert_report(*_, **_fields):
@@ -206,13 +207,14 @@ def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, m
         if case.code == "has_content":
             id = bob.user["id"]
         with monkeypatch.context() as patched:
-            patched.setattr(Once, "commit", commit)
+            patched.setattr(idempotency, "store", store)
             patched.setattr("posting.moderation.views.acts.MAX_PINNED", 0)
             if case.code == "already_reported":
                 patched.setattr("posting.moderation.store.insert_report", insert_report)
             if case.code == "report_closed":
                 assert send(alice, case.operation, id, **body).status_code == 200
-            case.assert_matches(send(alice, case.operation, id, **body))
+            headers = {"Idempotency-Key": "a"} if case.code == "still_under_way" else {}
+            case.assert_matches(send(alice, case.operation, id, headers=headers, **body))
 
 
 @pytest.mark.usefixtures("cached_codec")

@@ -1,12 +1,12 @@
 """A view with an incomplete declaration is refused or fails on its first request."""
 
-import inspect
 from io import BytesIO
 
 import pytest
 import sqlalchemy as sa
 from flask import Flask, g
 from marshmallow import Schema
+from werkzeug.exceptions import Conflict
 
 from posting.accounts.current_user import (
     READERS,
@@ -15,10 +15,11 @@ from posting.accounts.current_user import (
     CurrentUser,
     current_user,
 )
-from posting.db.transactions import commit, execute, is_in_transaction
+from posting.db.transactions import execute, fetch_all, is_in_transaction, unit_of_work
+from posting.images.views import ImagesBusy
 from posting.posts.models import Post
-from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Blueprint, Endpoint
-from posting.web.limits import Counts, Limit
+from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint
+from posting.web.limits import Counts, Limit, RateWindow
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
 
@@ -52,11 +53,11 @@ def test_an_access_rule_is_required(blueprint):
 
 
 def test_an_unknown_declaration_is_refused(blueprint):
-    with pytest.raises(TypeError, match="limits"):
-        blueprint.get("/extra", access=PUBLIC, limits=())(lambda: None)
+    with pytest.raises(TypeError, match="limit"):
+        blueprint.get("/extra", access=PUBLIC, limit=())(lambda: None)
 
 
-@pytest.mark.parametrize("name", ["body", "form", "query", "condition", "id", "once", "hits"])
+@pytest.mark.parametrize("name", ["body", "form", "query", "condition", "id", "prepared", "hits"])
 def test_an_undeclared_parameter_is_refused(blueprint, name):
     view = eval(f"lambda {name}: None")
     with pytest.raises(TypeError, match=f"takes .*{name}.* but declares"):
@@ -77,71 +78,117 @@ def test_a_declaration_without_its_parameter_is_refused(blueprint, declared, par
         blueprint.post("/extra", access=PUBLIC, **declared)(lambda: None)
 
 
-def test_a_view_that_does_not_commit_fails(blueprint, client, sign_in):
-    author = sign_in("ada").user["id"]
+class TestUnitOfWork:
+    """The endpoint commits what a view writes, or nothing."""
 
-    @blueprint.post("/extra", access=PUBLIC, status=204)
-    def forgetful():
-        execute(sa.insert(Post), author_id=author, title="x", content="x")
+    @pytest.fixture
+    def texts(self, app):
+        """Return a function that returns the titles of all posts, and the hits of all limits."""
 
-    with pytest.raises(RuntimeError, match="forgetful did not commit"):
-        client().post("/extra")
+        def texts():
+            with app.app_context():
+                titles = [row.title for row in fetch_all(sa.select(Post.title))]
+                return titles, [row.hits for row in fetch_all(sa.select(RateWindow.hits))]
 
+        return texts
 
-@pytest.mark.parametrize("sent", [{}, {"Idempotency-Key": "a"}])
-@pytest.mark.parametrize("commits", [True, False])
-def test_an_idempotent_view_that_does_not_commit_by_once_fails(
-    blueprint, client, alice, sent, commits
-):
-    @blueprint.post("/extra", access=SIGNED_IN, idempotent=True, returns={})
-    def forgetful(once):
-        execute(sa.insert(Post), author_id=current_user.id, title="x", content="x")
-        if commits:
-            commit()
-        return {}
+    @pytest.fixture
+    def extra(self, blueprint, make_app, alice):
+        """Return a function that sends a request to a view that writes a post, and may fail."""
 
-    signed_in = alice.copy(client().application)
-    error = "forgetful did not call once.commit" if commits else "forgetful did not commit"
-    with pytest.raises(RuntimeError, match=error):
-        signed_in.post("/extra", headers=sent)
+        def extra(*, error=None, counts=Counts.SUCCESSES, headers=None, **declarations):
+            limit = Limit("extra", "LIMIT_POSTS", str, counts, refunded=(ImagesBusy,))
 
+            @blueprint.post("/extra", access=SIGNED_IN, limits=[limit], returns={}, **declarations)
+            def write():
+                execute(sa.insert(Post), author_id=current_user.id, title="x", content="x")
+                if error:
+                    raise error
+                return {}
 
-@pytest.mark.parametrize("sent", [{}, {"Idempotency-Key": "a"}])
-def test_an_idempotent_view_that_neither_writes_nor_commits_fails(blueprint, client, alice, sent):
-    @blueprint.post("/extra", access=SIGNED_IN, idempotent=True, returns={})
-    def forgetful(once):
-        return {}
+            app = make_app(RATE_LIMITS="on", PROPAGATE_EXCEPTIONS=False)
+            app.register_blueprint(blueprint)
+            return alice.copy(app).post("/extra", headers=headers)
 
-    signed_in = alice.copy(client().application)
-    with pytest.raises(RuntimeError, match="forgetful did not call"):
-        signed_in.post("/extra", headers=sent)
+        return extra
 
+    def test_what_a_view_writes_is_committed_with_its_hit(self, extra, texts):
+        assert extra().status_code == 200
+        assert texts() == (["x"], [1])
 
-def test_an_idempotent_view_without_its_parameter_is_refused(blueprint):
-    with pytest.raises(TypeError, match=r"but declares .*once"):
-        blueprint.post("/extra", access=SIGNED_IN, idempotent=True)(lambda: None)
+    @pytest.mark.parametrize("error", [Conflict, KeyError])
+    @pytest.mark.parametrize(("counts", "hits"), [(Counts.SUCCESSES, []), (Counts.ATTEMPTS, [1])])
+    def test_a_view_that_fails_leaves_nothing(self, extra, texts, error, counts, hits):
+        response = extra(error=error, counts=counts)
+        assert response.status_code == (409 if error is Conflict else 500)
+        assert texts() == ([], hits)
+
+    @pytest.mark.parametrize("error", [Conflict, KeyError])
+    def test_an_idempotent_view_that_fails_leaves_nothing(self, extra, texts, error):
+        response = extra(error=error, idempotent=True, headers={"Idempotency-Key": "a"})
+        assert response.status_code == (409 if error is Conflict else 500)
+        assert texts() == ([], [])
+
+    def test_an_attempt_that_is_refunded_does_not_count(self, extra, texts):
+        assert extra(error=ImagesBusy, counts=Counts.ATTEMPTS).status_code == 503
+        assert texts() == ([], [0])
+
+    @pytest.mark.parametrize("fails", [False, True])
+    def test_failures_are_counted_before_the_view(self, blueprint, make_app, texts, fails):
+        limit = Limit("extra", "LIMIT_SIGNIN", str, Counts.FAILURES)
+
+        def check(hits):
+            hits.count_before((limit, "someone"))
+            if fails:
+                raise Conflict
+            with unit_of_work():
+                hits.refund()
+
+        @blueprint.post("/extra", access=PUBLIC, limits=[limit], prepare=check, status=204)
+        def write():
+            execute(sa.insert(Post), title="x", content="x")
+
+        app = make_app(RATE_LIMITS="on")
+        app.register_blueprint(blueprint)
+        assert app.test_client().post("/extra").status_code == (409 if fails else 204)
+        assert texts() == (([], [1]) if fails else (["x"], [0]))
+
+    def test_preparing_begins_no_transaction_and_cannot_write(self, blueprint, client):
+        @blueprint.post(
+            "/extra",
+            access=PUBLIC,
+            prepare=lambda: execute(sa.insert(Post), title="x", content="x"),
+            status=204,
+        )
+        def write():
+            pass
+
+        with pytest.raises(RuntimeError, match="outside of a unit of work"):
+            client().post("/extra")
 
 
 def test_a_limit_on_a_read_is_refused(blueprint):
     limit = Limit("extra", "LIMIT_POSTS", str)
     with pytest.raises(TypeError, match="has a limit, but a GET commits nothing"):
-        blueprint.get("/extra", access=PUBLIC, limit=limit)(lambda: None)
+        blueprint.get("/extra", access=PUBLIC, limits=[limit])(lambda: None)
 
 
-def test_a_limit_of_failures_without_its_parameter_is_refused(blueprint):
+def test_a_limit_of_failures_that_nothing_counts_is_refused(blueprint):
     limit = Limit("extra", "LIMIT_SIGNIN", str, Counts.FAILURES)
-    with pytest.raises(TypeError, match=r"but declares .*hits"):
-        blueprint.post("/extra", access=PUBLIC, limit=limit)(lambda: None)
+    with pytest.raises(TypeError, match="nothing counts them"):
+        blueprint.post("/extra", access=PUBLIC, limits=[limit])(lambda: None)
 
 
 @pytest.mark.parametrize("setting", ["on", "off"])
-def test_a_view_that_does_not_refund_the_hits_of_a_success_fails(make_app, blueprint, setting):
+def test_hits_of_a_success_that_are_not_refunded_are_an_error(make_app, blueprint, setting):
     limit = Limit("extra", "LIMIT_SIGNIN", str, Counts.FAILURES)
 
-    @blueprint.post("/extra", access=PUBLIC, limit=limit, status=204)
-    def forgetful(hits):
-        hits.count((limit, "someone"))
-        hits.commit()
+    def count(hits):
+        hits.count_before((limit, "someone"))
+
+    @blueprint.post("/extra", access=PUBLIC, limits=[limit], prepare=count, status=204)
+    def forgetful():
+        pass
 
     app = make_app(RATE_LIMITS=setting)
     app.register_blueprint(blueprint)
@@ -151,7 +198,7 @@ def test_a_view_that_does_not_refund_the_hits_of_a_success_fails(make_app, bluep
 
 def test_an_idempotent_view_without_a_user_is_refused(blueprint):
     with pytest.raises(TypeError, match="keys belong to users"):
-        blueprint.post("/extra", access=PUBLIC, idempotent=True)(lambda once: None)
+        blueprint.post("/extra", access=PUBLIC, idempotent=True)(lambda: None)
 
 
 def test_a_shared_cache_on_a_write_is_refused(blueprint):
@@ -212,17 +259,6 @@ def test_a_view_must_return_a_body_exactly_if_it_declares_one(blueprint, client,
 
     with pytest.raises(RuntimeError, match="mistaken returned another body"):
         client().get("/extra")
-
-
-def test_every_view_that_writes_contains_its_commit(app):
-    """Or it ends with another view that does."""
-    others = {"edit_user": "edit_me", "delete_user": "delete_me"}
-    for endpoint in endpoints(app):
-        if endpoint.method not in SAFE_METHODS:
-            other = others.get(endpoint.name)
-            end = "return once.commit(" if endpoint.idempotent else "    commit()"
-            last = f"return {other}(" if other else end
-            assert last in inspect.getsource(endpoint.view), endpoint.name
 
 
 def test_only_the_id_the_start_and_the_user_of_a_request_are_in_g(make_app, alice, post):

@@ -431,7 +431,7 @@ class TestRightPasswords:
         client = limited(passwords="1/hour").test_client()
         assert sign_in(client).status_code == 200
         monkeypatch.setattr(passwords, "check_password_hash", None)
-        monkeypatch.setattr(passwords, "turn_to_hash", None)
+        monkeypatch.setattr(passwords, "place_to_hash", None)
         assert_problem(sign_in(client), 429)
 
     @pytest.mark.usefixtures("alice")
@@ -471,7 +471,7 @@ class TestAttempts:
             "database": sa.exc.OperationalError("SELECT 1", {}, Exception("it is locked")),
         }
 
-        @blueprint.post("/extra/<kind>", access=PUBLIC, limit=limit, status=204)
+        @blueprint.post("/extra/<kind>", access=PUBLIC, limits=[limit], status=204)
         def fail(kind):
             raise errors[kind]
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from posting.accounts import acts, queries, schemas
+from posting.accounts import queries, schemas
 from posting.accounts.current_user import MODERATOR_REQUIRED
-from posting.accounts.events import ApplicationDecided
 from posting.accounts.models import User
 from posting.accounts.queries import NoSuchApplication
 from posting.accounts.store import approve_account
-from posting.db.events import announce
-from posting.db.transactions import commit, execute
+from posting.db.transactions import execute
+from posting.moderation import log
+from posting.notifications.telling import forget_application
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.pagination import paginate
 from posting.web.schemas import PageQuery
@@ -53,10 +53,8 @@ def approve(id: str) -> Reply:
     """Approve an account, so that its owner can sign in."""
     if not approve_account(id):
         raise NoSuchApplication
-    acts.record("approved", "user", id, id)
-    user = queries.get_user(id)
-    commit()
-    return user, {"Location": external_url("users.get_user", id=id)}
+    log.record("approved", "user", id, id)
+    return queries.get_user(id), {"Location": external_url("users.get_user", id=id)}
 
 
 @applications.delete(
@@ -67,8 +65,7 @@ def refuse(id: str) -> Reply:
     pending = sa.select(User.id).where(User.id == id, User.is_pending)
     if not execute(pending.with_for_update()).all():
         raise NoSuchApplication
-    announce(ApplicationDecided(id))
+    forget_application(id)
     execute(sa.delete(User).where(User.id == id))
-    acts.record("refused", "user", id, id)
-    commit()
+    log.record("refused", "user", id, id)
     return None

@@ -6,27 +6,28 @@ from typing import Any
 from flask import current_app
 from werkzeug.exceptions import Forbidden
 
-from posting.accounts import invited, schemas, sessions
+from posting.accounts import schemas, sessions
 from posting.accounts.current_user import SESSION_OPTIONAL, SESSION_REQUIRED, current_user
-from posting.accounts.events import AccountApplied
 from posting.accounts.models import ACTIVE, PENDING
 from posting.accounts.passwords import (
     ADDRESS_LIMIT,
     PasswordsBusy,
+    VerifiedAccount,
     accept_guess,
+    core_to_hash,
     current_hash,
     guess,
     hash_password,
     lock_verified_account,
+    place_to_hash,
     store_password_hash,
-    turn_to_hash,
     verify_password,
 )
 from posting.accounts.queries import NoSuchSession, find_account
 from posting.accounts.usernames import UsernameTaken, create_account
-from posting.db.events import announce
-from posting.db.transactions import commit
 from posting.db.types import now, to_rfc3339
+from posting.invitations.store import record_use, take_use
+from posting.notifications.telling import tell_of_application
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
@@ -76,23 +77,28 @@ def refuse_closed_signup() -> None:
 SIGNUP_OPEN = Access(refuse_closed_signup, security=[], errors=[SignUpClosed])
 
 
+def hash_new_password(body: dict[str, Any]) -> str:
+    """Return the hash of the password of a new account."""
+    with place_to_hash(client_ip()), core_to_hash():
+        return hash_password(body.pop("password"))
+
+
 @auth.post(
     "/signup",
     access=SIGNUP_OPEN,
-    limit=SIGNUP_LIMIT,
+    limits=[SIGNUP_LIMIT],
     body=schemas.SignUp(),
+    prepare=hash_new_password,
     status=201,
     returns=schemas.NewUser(),
     headers=["Location"],
     errors=[UsernameTaken, PasswordsBusy],
 )
-def sign_up(body: dict[str, Any]) -> Reply:
+def sign_up(body: dict[str, Any], prepared: str) -> Reply:
     """Create an account, which may have to wait for approval. This does not sign in."""
-    with turn_to_hash(client_ip()):
-        body["password_hash"] = hash_password(body.pop("password"))
-    body["created_at"] = now()
+    body |= {"password_hash": prepared, "created_at": now()}
     code, application = body.pop("invitation", None), body.pop("application", None)
-    use = invited.take_use(code) if code is not None else None
+    use = take_use(code) if code is not None else None
     is_pending = use is None and current_app.config["SIGNUP"] == "approval"
     if use:
         body["role"] = use.role
@@ -100,27 +106,17 @@ def sign_up(body: dict[str, Any]) -> Reply:
         body |= {"application": application, "pending_since": body["created_at"]}
     user = create_account(**body)
     if use:
-        invited.record_use(use, user["id"])
+        record_use(use, user["id"])
     if is_pending:
-        announce(AccountApplied(user["id"]))
-    commit()
+        tell_of_application(user["id"])
     audit.log("sign-up", user=user["id"])
     if is_pending:
         user["state"] = PENDING
     return user, {"Location": external_url("users.get_user", id=user["id"])}
 
 
-@auth.post(
-    "/signin",
-    access=SESSION_OPTIONAL,
-    limit=ADDRESS_LIMIT,
-    body=schemas.Credentials(),
-    returns=schemas.User(),
-    headers=["Set-Cookie"],
-    errors=[WrongCredentials, PendingApproval, AccountSuspended, PasswordsBusy],
-)
-def sign_in(body: dict[str, str], hits: Hits) -> Reply:
-    """Sign in. Starts a session; a session sent with the request is ended."""
+def verify_credentials(body: dict[str, str], hits: Hits) -> VerifiedAccount:
+    """Check the password, and hash it again if the settings have changed."""
     user = find_account(body["username"])
     with guess(user.id if user else body["username"].lower(), hits):
         verified = verify_password(user, body["password"])
@@ -128,17 +124,30 @@ def sign_in(body: dict[str, str], hits: Hits) -> Reply:
             audit.log("sign-in-failed", user=user.id if user else None)
             raise WrongCredentials
         password_hash = current_hash(verified, body["password"])
-    user = lock_verified_account(verified)
-    if password_hash != verified.password_hash:
-        store_password_hash(user.id, password_hash)
-    accept_guess(user.id, hits)
+    accept_guess(verified.id, hits)
+    return VerifiedAccount(verified, password_hash)
+
+
+@auth.post(
+    "/signin",
+    access=SESSION_OPTIONAL,
+    limits=[ADDRESS_LIMIT],
+    body=schemas.Credentials(),
+    prepare=verify_credentials,
+    returns=schemas.User(),
+    headers=["Set-Cookie"],
+    errors=[WrongCredentials, PendingApproval, AccountSuspended, PasswordsBusy],
+)
+def sign_in(body: dict[str, str], prepared: VerifiedAccount) -> Reply:
+    """Sign in. Starts a session; a session sent with the request is ended."""
+    user = lock_verified_account(prepared.user)
+    if user.state == PENDING:
+        raise PendingApproval
     if user.state != ACTIVE:
-        commit()
-        if user.state == PENDING:
-            raise PendingApproval
         raise AccountSuspended(user.suspended_until, user.suspension_reason)
+    if prepared.password_hash != user.password_hash:
+        store_password_hash(user.id, prepared.password_hash)
     token = sessions.open_session(user.id)
-    commit()
     audit.log("sign-in", user=user.id)
     return pick(schemas.User, user), sessions.cookie_header(token)
 
@@ -146,9 +155,7 @@ def sign_in(body: dict[str, str], hits: Hits) -> Reply:
 @auth.post("/signout", access=SESSION_OPTIONAL, status=204, headers=["Set-Cookie"])
 def sign_out() -> Reply:
     """Sign out. Ends the session sent with the request, if there is one."""
-    user_id = sessions.end_current_session()
-    commit()
-    if user_id:
+    if user_id := sessions.end_current_session():
         audit.log("sign-out", user=user_id)
     return None, sessions.cookie_header(None)
 
@@ -184,6 +191,5 @@ def delete_session(id: str, condition: Condition) -> Reply:
     condition.require_body(sessions.get_session(current_user.id, id, current_id=current_id))
     if not sessions.end_session(current_user.id, id):
         raise NoSuchSession
-    commit()
     audit.log("sign-out")
     return None, sessions.cookie_header(None) if id == current_id else {}

@@ -14,6 +14,7 @@ from posting.accounts.passwords import (
     ADDRESS_LIMIT,
     WRONG_PASSWORD,
     PasswordsBusy,
+    VerifiedAccount,
     accept_guess,
     guess,
     hash_password,
@@ -30,7 +31,6 @@ from posting.accounts.recovery import (
     verify_link,
     verify_recovery_code,
 )
-from posting.db.transactions import commit
 from posting.web import audit
 from posting.web.endpoint import PUBLIC, Blueprint, Reply
 from posting.web.errors import InvalidInput
@@ -48,26 +48,10 @@ INVALID_CODE = Message(
 recovery = Blueprint("recovery", __name__, description="New passwords for those who forgot theirs")
 
 
-@recovery.post(
-    "/password-resets",
-    access=PUBLIC,
-    limit=ADDRESS_LIMIT,
-    body=schemas.PasswordReset(),
-    returns=schemas.User(),
-    errors=[PasswordsBusy],
-)
-def reset_password(body: dict[str, str], hits: Hits) -> Reply:
-    """Set a new password with a link or a recovery code. Ends all sessions and tokens.
-
-    The response is the user, since a link does not contain the username to sign in with.
-    """
+def verify_reset(body: dict[str, str], hits: Hits) -> VerifiedAccount:
+    """Check the link or the recovery code, and hash the new password."""
     by_link = "code" in body
-    if by_link:
-        id: str | None = split_code(body["code"])[0]
-        invalid = InvalidInput.at("/code", INVALID_LINK)
-    else:
-        id = find_account_id(body["username"])
-        invalid = InvalidInput.at("/recovery_code", INVALID_CODE)
+    id = split_code(body["code"])[0] if by_link else find_account_id(body["username"])
     with guess(body["username"].lower() if id is None else id, hits):
         account = (
             verify_link(body["code"])
@@ -76,25 +60,47 @@ def reset_password(body: dict[str, str], hits: Hits) -> Reply:
         )
         if account is None:
             audit.log("password-reset-failed")
-            raise invalid
+            raise _invalid_reset(by_link=by_link)
         accept_guess(account.id, hits)
-        commit()
         if is_own_name(body["password"], account.username):
             raise InvalidInput.at("/password", schemas.SAME_AS_USERNAME)
-        password_hash = hash_password(body["password"])
+        return VerifiedAccount(account, hash_password(body["password"]))
+
+
+@recovery.post(
+    "/password-resets",
+    access=PUBLIC,
+    limits=[ADDRESS_LIMIT],
+    body=schemas.PasswordReset(),
+    prepare=verify_reset,
+    returns=schemas.User(),
+    errors=[PasswordsBusy],
+)
+def reset_password(body: dict[str, str], prepared: VerifiedAccount) -> Reply:
+    """Set a new password with a link or a recovery code. Ends all sessions and tokens.
+
+    The response is the user, since a link does not contain the username to sign in with.
+    """
+    account, by_link = prepared.user, "code" in body
     lock_account(account.id)
     is_used = (
         use_link(account.id, body["code"])
         if by_link
         else use_recovery_code(account.id, body["recovery_code"])
     )
-    if not is_used:
-        raise invalid  # another request was faster
-    store_password_hash(account.id, password_hash)
+    if not is_used:  # another request was faster
+        raise _invalid_reset(by_link=by_link)
+    store_password_hash(account.id, prepared.password_hash)
     tokens.revoke_access(account.id, keep_recovery_codes=not by_link)
-    commit()
     audit.log("password-reset", user=account.id)
     return pick(schemas.User, account)
+
+
+def _invalid_reset(*, by_link: bool) -> InvalidInput:
+    """Return the error of a link or of a recovery code."""
+    if by_link:
+        return InvalidInput.at("/code", INVALID_LINK)
+    return InvalidInput.at("/recovery_code", INVALID_CODE)
 
 
 @recovery.get("/recovery-codes", access=SESSION_REQUIRED, returns=schemas.RecoveryCodes())
@@ -103,29 +109,32 @@ def get_recovery_codes() -> Reply:
     return count_recovery_codes(current_user.id)
 
 
-@recovery.post(
-    "/recovery-codes",
-    access=SESSION_REQUIRED,
-    limit=ACCOUNT_LIMIT,
-    body=schemas.RecoveryCodesInput(),
-    status=201,
-    returns=schemas.NewRecoveryCodes(),
-    headers=["Location"],
-    errors=[PasswordsBusy],
-)
-def create_recovery_codes(body: dict[str, str], hits: Hits) -> Reply:
-    """Create ten recovery codes, which replace the former ones. Only this response has them."""
+def verify_own_password(body: dict[str, str], hits: Hits) -> None:
+    """Check the password of the current user."""
     user = get_own_account()
     with guess(user.id, hits, by_owner=True):
         if not verify_password(user, body["current_password"]):
             audit.log("password-refused")
             raise InvalidInput.at("/current_password", WRONG_PASSWORD)
     accept_guess(user.id, hits)
-    commit()  # sign-in locks the windows of limits after the account
+
+
+@recovery.post(
+    "/recovery-codes",
+    access=SESSION_REQUIRED,
+    limits=[ACCOUNT_LIMIT],
+    body=schemas.RecoveryCodesInput(),
+    prepare=verify_own_password,
+    status=201,
+    returns=schemas.NewRecoveryCodes(),
+    headers=["Location"],
+    errors=[PasswordsBusy],
+)
+def create_recovery_codes(body: dict[str, str]) -> Reply:
+    """Create ten recovery codes, which replace the former ones. Only this response has them."""
     lock_current_user(exclusively=True)
-    codes = replace_recovery_codes(user.id)
-    left = count_recovery_codes(user.id)
-    commit()
+    codes = replace_recovery_codes(current_user.id)
+    left = count_recovery_codes(current_user.id)
     audit.log("recovery-codes-created")
     headers = etag_header(left) | {"Location": external_url("recovery.get_recovery_codes")}
     return left | {"codes": codes}, headers

@@ -6,7 +6,6 @@ from posting.accounts import schemas
 from posting.accounts import tokens as access_tokens
 from posting.accounts.current_user import SESSION_REQUIRED, current_user, lock_current_user, user_id
 from posting.accounts.queries import NoSuchToken
-from posting.db.transactions import commit
 from posting.web import audit
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition, etag_header
@@ -27,7 +26,7 @@ def list_tokens() -> Reply:
 @tokens.post(
     "/tokens",
     access=SESSION_REQUIRED,
-    limit=LIMIT,
+    limits=[LIMIT],
     body=schemas.TokenInput(),
     status=201,
     returns=schemas.NewToken(),
@@ -38,7 +37,6 @@ def create_token(body: dict[str, Any]) -> Reply:
     """Create a token. Only this response contains it."""
     lock_current_user(exclusively=True)
     token = access_tokens.create_token(current_user.id, **body)
-    commit()
     audit.log("token-created", token=token["id"])
     headers = etag_header({name: token[name] for name in token if name != "token"})
     return token, headers | {"Location": external_url("tokens.get_token", id=token["id"])}
@@ -64,6 +62,5 @@ def delete_token(id: str, condition: Condition) -> Reply:
     condition.require_body(access_tokens.get_token(current_user.id, id))
     if not access_tokens.delete_token(current_user.id, id):
         raise NoSuchToken
-    commit()
     audit.log("token-deleted", token=id)
     return None

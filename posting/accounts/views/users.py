@@ -1,7 +1,7 @@
 """Accounts: read any, edit and delete your own."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from werkzeug.exceptions import Forbidden
 
@@ -31,12 +31,12 @@ from posting.accounts.passwords import (
 from posting.accounts.permissions import EDIT_LIMIT
 from posting.accounts.queries import NoSuchUser
 from posting.accounts.usernames import UsernameTaken, unique_username
-from posting.db.transactions import Row, commit
+from posting.db.transactions import Row, unit_of_work
 from posting.web import audit
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput, NotSignedIn
 from posting.web.etags import Condition, etag_of
-from posting.web.limits import Hits, require_space
+from posting.web.limits import Hits
 from posting.web.messages import Message
 from posting.web.problems import Coded
 from posting.web.rows import pick
@@ -49,6 +49,13 @@ users = Blueprint("users", __name__, description="Accounts of members")
 class AccountForbidden(Coded, Forbidden):
     error_code = "not_owner"
     description = "Only the owner of an account may do this."
+
+
+class VerifiedChange(NamedTuple):
+    """The account to be edited, as it was when its password was checked, and the new hash."""
+
+    user: Row
+    password_hash: str | None
 
 
 @users.get("/users/me", access=SIGNED_IN, returns=schemas.User())
@@ -86,20 +93,10 @@ def get_user(id: str) -> Reply:
     return queries.get_user(id)
 
 
-@users.patch(
-    "/users/me",
-    access=SESSION_REQUIRED,
-    limit=ACCOUNT_LIMIT,
-    body=schemas.ProfileChange(partial=True),
-    conditional=True,
-    returns=schemas.User(),
-    errors=[UsernameTaken, PasswordsBusy],
-)
-def edit_me(body: dict[str, Any], condition: Condition, hits: Hits) -> Reply:
-    """Edit your own account. A new password ends all other sessions, and all tokens."""
+def verify_change(body: dict[str, Any], condition: Condition, hits: Hits) -> VerifiedChange:
+    """Check the current password, and hash a new one."""
     user = get_own_account()
-    require_space((EDIT_LIMIT, user.id))
-    current_password, password_hash = body.pop("current_password", None), ""
+    current_password, password_hash = body.pop("current_password", None), None
     if password := body.pop("password", None):
         if current_password is None:
             raise InvalidInput.at("/current_password", CURRENT_PASSWORD_MISSING)
@@ -110,35 +107,66 @@ def edit_me(body: dict[str, Any], condition: Condition, hits: Hits) -> Reply:
                 audit.log("password-refused")
                 raise InvalidInput.at("/current_password", WRONG_PASSWORD)
             accept_guess(user.id, hits)
-            commit()
             password_hash = hash_password(password)
-    hits.count((EDIT_LIMIT, user.id))
-    user = _lock_if(user, condition)
-    if password_hash:
+    return VerifiedChange(user, password_hash)
+
+
+@users.patch(
+    "/users/me",
+    access=SESSION_REQUIRED,
+    limits=[EDIT_LIMIT, ACCOUNT_LIMIT],
+    body=schemas.ProfileChange(partial=True),
+    conditional=True,
+    prepare=verify_change,
+    returns=schemas.User(),
+    errors=[UsernameTaken, PasswordsBusy],
+)
+def edit_me(body: dict[str, Any], condition: Condition, prepared: VerifiedChange) -> Reply:
+    """Edit your own account. A new password ends all other sessions, and all tokens."""
+    user = _lock_if(prepared.user, condition)
+    if prepared.password_hash:
         tokens.revoke_access(user.id, except_session=current_user.session_id)
-        store_password_hash(user.id, password_hash)
+        store_password_hash(user.id, prepared.password_hash)
+        audit.log("password-changed")
     with unique_username():
         store.edit_user(user, body)
-    account = queries.get_user(user.id)
-    commit()
-    if password_hash:
-        audit.log("password-changed")
-    return account
+    return queries.get_user(user.id)
+
+
+def verify_change_by_id(
+    id: str, body: dict[str, Any], condition: Condition, hits: Hits
+) -> VerifiedChange:
+    """Do what `verify_change` does, for an account of the current user."""
+    _require_owner(id)
+    return verify_change(body, condition, hits)
 
 
 @users.patch(
     '/users/<nanoid("me"):id>',
     access=SESSION_REQUIRED,
-    limit=ACCOUNT_LIMIT,
+    limits=[EDIT_LIMIT, ACCOUNT_LIMIT],
     body=schemas.ProfileChange(partial=True),
     conditional=True,
+    prepare=verify_change_by_id,
     returns=schemas.User(),
     errors=[AccountForbidden, NoSuchUser, UsernameTaken, PasswordsBusy],
 )
-def edit_user(id: str, body: dict[str, Any], condition: Condition, hits: Hits) -> Reply:
+def edit_user(
+    id: str, body: dict[str, Any], condition: Condition, prepared: VerifiedChange
+) -> Reply:
     """Edit your own account, by its ID."""
-    _require_owner(id)
-    return edit_me(body, condition, hits)
+    return edit_me(body, condition, prepared)
+
+
+def clear_me(query: dict[str, str], condition: Condition) -> Row:
+    """Delete or anonymize the content of the current user, in several units of work.
+
+    Return the account as it was before that.
+    """
+    with unit_of_work():
+        user = _lock_if(get_own_account(), condition)
+    clear_account(user.id, with_content=query["content"] == "delete")
+    return user
 
 
 @users.delete(
@@ -146,20 +174,22 @@ def edit_user(id: str, body: dict[str, Any], condition: Condition, hits: Hits) -
     access=SESSION_REQUIRED,
     query=schemas.DeletionQuery(),
     conditional=True,
+    prepare=clear_me,
     status=204,
     headers=["Set-Cookie"],
 )
-def delete_me(query: dict[str, str], condition: Condition) -> Reply:
+def delete_me(query: dict[str, str], condition: Condition, prepared: Row) -> Reply:
     """Delete your own account and its sessions; its posts and comments too if you choose so."""
-    with_content = query["content"] == "delete"
-    user = _lock_if(get_own_account(), condition)
-    commit()
-    clear_account(user.id, with_content=with_content)
-    user = _lock_if(user, condition)  # again: clear_account took several transactions
-    delete_account(user.id, with_content=with_content)
-    commit()
+    user = _lock_if(prepared, condition)  # again, because clear_me may have taken long
+    delete_account(user.id, with_content=query["content"] == "delete")
     audit.log("account-deleted")
     return None, sessions.cookie_header(None)
+
+
+def clear_user(id: str, query: dict[str, str], condition: Condition) -> Row:
+    """Do what `clear_me` does, for an account of the current user."""
+    _require_owner(id)
+    return clear_me(query, condition)
 
 
 @users.delete(
@@ -167,14 +197,14 @@ def delete_me(query: dict[str, str], condition: Condition) -> Reply:
     access=SESSION_REQUIRED,
     query=schemas.DeletionQuery(),
     conditional=True,
+    prepare=clear_user,
     status=204,
     headers=["Set-Cookie"],
     errors=[AccountForbidden, NoSuchUser],
 )
-def delete_user(id: str, query: dict[str, str], condition: Condition) -> Reply:
+def delete_user(id: str, query: dict[str, str], condition: Condition, prepared: Row) -> Reply:
     """Delete your own account, by its ID."""
-    _require_owner(id)
-    return delete_me(query, condition)
+    return delete_me(query, condition, prepared)
 
 
 def _require_owner(id: str) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import sqlalchemy as sa
 from werkzeug.exceptions import Conflict, Forbidden, PreconditionRequired
 
-from posting.accounts import acts
 from posting.accounts import store as account_store
 from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
 from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
@@ -19,11 +18,12 @@ from posting.accounts.queries import (
 )
 from posting.comments.models import Comment
 from posting.db.epoch import Epoch
-from posting.db.transactions import Row, begin, commit, execute, fetch_value
+from posting.db.transactions import Row, after_commit, execute, fetch_value, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
-from posting.moderation import schemas
+from posting.moderation import log, schemas
+from posting.moderation.members import describe_member
 from posting.moderation.models import REMOVED, USER, Report
-from posting.moderation.queries import describe_member, find_suspension
+from posting.moderation.queries import find_suspension
 from posting.moderation.store import close_reports, notify_of_removal
 from posting.posts import store
 from posting.posts.locks import get_post_for_update
@@ -117,14 +117,12 @@ def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     condition.require_body(current)
     wanted = {"reason": body["reason"], "until": to_rfc3339(until) if until else None}
     if current and wanted.items() <= current.items():
-        commit()  # nothing: the request was sent again
-        return current
+        return current  # the request was sent again
     if current and condition.if_match is None:
         raise AlreadySuspended
     since = account_store.suspend(id, reason=body["reason"], until=until)
-    acts.record("suspended", "user", id, id, body["reason"])
+    log.record("suspended", "user", id, id, body["reason"])
     _close_reports_on_account(id, SUSPENDED)
-    commit()
     return wanted | {"since": to_rfc3339(since)}
 
 
@@ -141,8 +139,7 @@ def lift_suspension(id: str, condition: Condition) -> Reply:
     condition.require_body(find_suspension(id))
     if is_suspended:
         account_store.restore(id)
-        acts.record("restored", "user", id, id)
-    commit()
+        log.record("restored", "user", id, id)
     return None
 
 
@@ -172,8 +169,7 @@ def lock_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=False):
-        acts.record("locked", "post", id, post.author_id)
-    commit()
+        log.record("locked", "post", id, post.author_id)
     return None
 
 
@@ -189,8 +185,7 @@ def unlock_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
     if store.let_members_comment(post, may=True):
-        acts.record("unlocked", "post", id, post.author_id)
-    commit()
+        log.record("unlocked", "post", id, post.author_id)
     return None
 
 
@@ -224,8 +219,7 @@ def pin_post(id: str, condition: Condition) -> Reply:
     if fetch_value(others) >= MAX_PINNED:
         raise TooManyPinned
     if store.pin_post(post, is_pinned=True):
-        acts.record("pinned", "post", id, post.author_id)
-    commit()
+        log.record("pinned", "post", id, post.author_id)
     return None
 
 
@@ -241,8 +235,7 @@ def unpin_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.pinned_at))
     if store.pin_post(post, is_pinned=False):
-        acts.record("unpinned", "post", id, post.author_id)
-    commit()
+        log.record("unpinned", "post", id, post.author_id)
     return None
 
 
@@ -265,16 +258,14 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     the next step counts as a first one.
     """
     reason = body.get("reason")
-    begin(alone=True)
     _require_member(find_account_by_id(id))
     _require_member(lock_account_to_clear(id))
     is_under_way = _is_under_way(id)
     removed = delete_a_step(id)
     if removed and not is_under_way:
-        acts.record("deleted", "content", id, id, reason)
+        log.record("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
-    commit()
-    store.finish_deletions()
+    after_commit(store.finish_deletions)
     return {"removed": removed, "left": count_content(id)}
 
 
@@ -296,27 +287,31 @@ def _is_under_way(id: str) -> bool:
     )
 
 
+def clear_member(id: str, query: dict[str, str], condition: Condition) -> None:
+    """Delete what belongs to the account of a member, who has no posts and comments left."""
+    with unit_of_work():
+        _lock_member(id)
+        condition.require_body(describe_member(id))
+    if count_content(id):
+        raise HasContent
+    clear_account(id, with_content=True)  # notifications, and what was written meanwhile
+
+
 @moderation.delete(
     "/moderation/users/<nanoid:id>",
     access=MODERATOR_REQUIRED,
     query=schemas.AccountRemovalQuery(),
     conditional=True,
+    prepare=clear_member,
     status=204,
     errors=[TargetIsModerator, NoSuchUser, HasContent],
 )
 def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete the account of a member who has no posts and comments left."""
     _lock_member(id)
-    condition.require_body(describe_member(id))
-    commit()
-    if count_content(id):
-        raise HasContent
-    clear_account(id, with_content=True)  # notifications, and what was written meanwhile
-    _lock_member(id)
     delete_account(id, with_content=True)
-    acts.record("deleted", "user", id, id, query.get("reason"))
+    log.record("deleted", "user", id, id, query.get("reason"))
     _close_reports_on_account(id, REMOVED)
-    commit()
     return None
 
 

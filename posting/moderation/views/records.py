@@ -18,6 +18,7 @@ from posting.accounts.queries import NoSuchUser
 from posting.accounts.tokens import InvalidToken
 from posting.config import everyone_may_read
 from posting.moderation import queries, schemas
+from posting.moderation.members import describe_member
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
 from posting.web.pagination import paginate
@@ -55,7 +56,7 @@ LOG_READERS = Access(
 )
 def get_member(id: str) -> Reply:
     """Read what moderators see of an account, also of one that waits for approval."""
-    member = queries.describe_member(id)
+    member = describe_member(id)
     if member is None:
         raise NoSuchUser
     return member

@@ -6,7 +6,6 @@ from typing import Any
 
 from werkzeug.exceptions import Conflict, Forbidden
 
-from posting.accounts import acts
 from posting.accounts.current_user import (
     MODERATOR_REQUIRED,
     SIGNED_IN,
@@ -17,9 +16,8 @@ from posting.accounts.current_user import (
 from posting.accounts.models import PENDING
 from posting.accounts.queries import NoSuchUser, find_account_by_id
 from posting.comments.queries import NoSuchComment, get_comment_for_update
-from posting.db.transactions import commit
 from posting.markdown import excerpt, shorten
-from posting.moderation import queries, schemas, store
+from posting.moderation import log, queries, schemas, store
 from posting.moderation.models import COMMENT, OPEN, POST, USER, Report
 from posting.moderation.queries import NoSuchReport
 from posting.moderation.store import AlreadyReported
@@ -28,7 +26,6 @@ from posting.posts.queries import NoSuchPost
 from posting.posts.texts import describe_post
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition
-from posting.web.idempotency import Once
 from posting.web.limits import Limit
 from posting.web.pagination import paginate
 from posting.web.problems import Coded
@@ -42,7 +39,7 @@ reports = Blueprint("reports", __name__, description="Reports of members to the 
 # What all endpoints that create a report declare.
 _CREATES: Mapping[str, Any] = {
     "access": SIGNED_IN,
-    "limit": LIMIT,
+    "limits": [LIMIT],
     "body": schemas.ReportInput(),
     "idempotent": True,
     "status": 201,
@@ -62,7 +59,7 @@ class ReportClosed(Coded, Conflict):
 
 
 @reports.post("/posts/<nanoid:id>/reports", errors=[NoSuchPost, AlreadyReported], **_CREATES)
-def report_post(id: str, body: dict[str, str], once: Once) -> Reply:
+def report_post(id: str, body: dict[str, str]) -> Reply:
     """Report a post to the moderators."""
     lock_current_user(exclusively=True)
     post = get_post_for_update(id)
@@ -76,11 +73,11 @@ def report_post(id: str, body: dict[str, str], once: Once) -> Reply:
         updated_at=post.updated_at,
         reason=body["reason"],
     )
-    return once.commit(*_created(report_id))
+    return _created(report_id)
 
 
 @reports.post("/comments/<nanoid:id>/reports", errors=[NoSuchComment, AlreadyReported], **_CREATES)
-def report_comment(id: str, body: dict[str, str], once: Once) -> Reply:
+def report_comment(id: str, body: dict[str, str]) -> Reply:
     """Report a comment to the moderators."""
     lock_current_user(exclusively=True)
     comment = get_comment_for_update(id)
@@ -94,11 +91,11 @@ def report_comment(id: str, body: dict[str, str], once: Once) -> Reply:
         updated_at=comment.updated_at,
         reason=body["reason"],
     )
-    return once.commit(*_created(report_id))
+    return _created(report_id)
 
 
 @reports.post('/users/<nanoid("me"):id>/reports', errors=[NoSuchUser, AlreadyReported], **_CREATES)
-def report_user(id: str, body: dict[str, str], once: Once) -> Reply:
+def report_user(id: str, body: dict[str, str]) -> Reply:
     """Report a member to the moderators, such as for a name or a bio."""
     lock_current_user(exclusively=True)
     user = find_account_by_id(id)
@@ -115,7 +112,7 @@ def report_user(id: str, body: dict[str, str], once: Once) -> Reply:
         updated_at=datetime.fromisoformat(user.updated_at),
         reason=body["reason"],
     )
-    return once.commit(*_created(report_id))
+    return _created(report_id)
 
 
 def _created(id: str) -> tuple[Item, dict[str, str]]:
@@ -178,10 +175,8 @@ def close_report(id: str, body: dict[str, str | None], condition: Condition) -> 
     if not is_closed:
         raise ReportClosed
     author = report["target"]["author"]
-    acts.record("closed", "report", id, author and author["id"], note)
-    report = queries.get_report(id)
-    commit()
-    return _as_read(report)
+    log.record("closed", "report", id, author and author["id"], note)
+    return _as_read(queries.get_report(id))
 
 
 def _is_on_reader(report: Item) -> bool:

@@ -29,6 +29,7 @@ from posting.db.migrations.revisions import (
     known_revisions,
 )
 from posting.db.transactions import lift_time_limits, lock_tables, snapshot, transaction
+from posting.indexes import INDEXES
 from posting.ops.archive.checks import Checks
 from posting.ops.archive.lines import (
     LineReader,
@@ -43,7 +44,6 @@ from posting.ops.content import delete_first_links, delete_own_rows, find_conten
 from posting.ops.files import atomic_write, command_errors, refuse_memory
 from posting.ops.integrity import find_violation
 from posting.progress import progress
-from posting.search import all_indexes
 
 FORMAT = "posting archive"
 VERSION = 2
@@ -128,9 +128,9 @@ def import_from_path(path: Path) -> Counts:
                 upgrades.upgrade(connection)
             delete_first_links(connection)
             renew_epoch(connection)
-            rows = sum(index.count_rows(connection) for index in all_indexes())
+            rows = sum(index.count_rows(connection) for index in INDEXES)
             with progress("Indexing for search", rows) as advance:
-                for index in all_indexes():
+                for index in INDEXES:
                     index.clear(connection)
                     for indexed in index.build(connection):
                         advance(indexed)

@@ -8,7 +8,7 @@ from posting.accounts.models import User
 from posting.cli import examples
 from posting.db.epoch import renew_epoch
 from posting.db.migrations import require_current
-from posting.db.transactions import commit, fetch_value, in_transaction
+from posting.db.transactions import fetch_value, transaction
 from posting.plurals import count
 from posting.posts.models import Post
 from posting.posts.schemas import IMAGES_PER_POST
@@ -45,8 +45,8 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
             advance(written)
     demo.add_newcomers(author_ids)
     demo.add_reports(author_ids)
-    renew_epoch(in_transaction())  # these posts are not among the changes that apps follow
-    commit()
+    with transaction() as connection:
+        renew_epoch(connection)  # these posts are not among the changes that apps follow
     click.echo(
         f"Added {count(people, 'user')} and {count(posts, 'post')} with "
         f"{count(comments, 'comment')} and {count(images, 'image')}. "

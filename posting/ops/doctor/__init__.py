@@ -22,6 +22,7 @@ from posting.db.migrations.revisions import (
     known_revisions,
 )
 from posting.db.transactions import snapshot
+from posting.indexes import INDEXES
 from posting.ops.backup import pg_restore_command
 from posting.ops.doctor import backups, entry, postgres, reports, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
@@ -29,7 +30,6 @@ from posting.ops.doctor.schema import MOVE, find_differences
 from posting.ops.integrity import find_inconsistency
 from posting.ops.thumbnails import count_missing
 from posting.plurals import count
-from posting.search import all_indexes
 
 Check = Callable[[sa.Connection], Finding]
 TRIES = 3
@@ -169,7 +169,7 @@ def _fix_for_missing(tables: list[str]) -> str:
 
 
 def _search_tables() -> list[str]:
-    return [index.table for index in all_indexes()]
+    return [index.table for index in INDEXES]
 
 
 def _restore_command() -> str:
@@ -186,7 +186,7 @@ def _check_content(connection: sa.Connection) -> Finding:
     if problem := find_inconsistency(connection):
         fix = f"{rebuild}. If that does not help, restore a backup."
         return failure(f"The database is inconsistent: {problem}", fix)
-    for index in all_indexes():
+    for index in INDEXES:
         if stale := index.count_stale(connection):
             number = count(stale, index.name)
             return failure(f"The search index is out of date for {number}", rebuild)

@@ -5,10 +5,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from posting.accounts.current_user import current_user
-from posting.accounts.events import Removal
 from posting.accounts.models import Act
-from posting.db.events import announce
-from posting.db.transactions import after_commit, execute
+from posting.db.transactions import execute
+from posting.moderation.store import notify_of_removal
 from posting.web import audit
 
 OPERATOR = "operator"
@@ -29,11 +28,23 @@ def record(action: str, kind: str, id: str, user_id: str | None, reason: str | N
     )
 
 
-def record_removal(removal: Removal) -> None:
-    """Record and announce that the current user deletes a row, unless it is their own."""
-    if removal.author_id != current_user.id:
-        record("deleted", removal.kind, removal.id, removal.author_id, removal.reason)
-        announce(removal)
+def record_removal(
+    kind: str,
+    id: str,
+    author_id: str | None,
+    *,
+    excerpt: str | None,
+    reason: str | None,
+    post_id: str | None = None,
+) -> None:
+    """Record that the current user deletes a text or an image, and tell its author.
+
+    This does nothing if it is their own. `excerpt` is the beginning of the text, as plain text. For
+    an image, `post_id` is the post that it is on.
+    """
+    if author_id != current_user.id:
+        record("deleted", kind, id, author_id, reason)
+        notify_of_removal(author_id, reason, excerpt=excerpt, post_id=post_id)
 
 
 def record_by_operator(
@@ -47,7 +58,7 @@ def record_by_operator(
 def _record(**values: Any) -> None:
     execute(_INSERT, **values)
     target = describe_target(values["target_kind"], values["target_id"], values["user_id"])
-    after_commit(lambda: audit.log("moderation", act=values["action"], target=target))
+    audit.log("moderation", act=values["action"], target=target)
 
 
 def describe_target(kind: str, id: str, user: str | None) -> str:
