@@ -96,22 +96,17 @@ def guess(account: str, hits: Hits, *, by_owner: bool = False) -> Iterator[None]
 
     `account` is the id of the account or the name that was sent. `by_owner` says that the account
     itself sends the guess. It is counted by client, and by client and account, before it is
-    checked, so that concurrent guesses are counted too. For a right guess, call `accept_guess`.
+    checked, so that concurrent guesses are counted too. For a right guess, call `accept_guess` in
+    the block: then only guesses that are being checked count, and not those that wait.
 
     Raise 429 after too many guesses or right passwords, before this waits, and PasswordsBusy.
     """
     address = client_ip()
     guesses = (ADDRESS_LIMIT, address), (ACCOUNT_LIMIT, f"{address} {account}")
     require_space(*guesses, (ADDRESS_USE_LIMIT, address), (ACCOUNT_USE_LIMIT, account))
-    with place_to_hash(address, *([account] if by_owner else [])):
+    with place_to_hash(address, *([account] if by_owner else [])), core_to_hash():
         hits.count_before(*guesses)
-        try:
-            with core_to_hash():
-                yield
-        except PasswordsBusy:
-            with unit_of_work():
-                hits.refund()
-            raise
+        yield
 
 
 def accept_guess(account: str, hits: Hits) -> None:

@@ -96,11 +96,14 @@ class Writer:
         """
         if self._connection is None:
             return
-        with suppress(sa.exc.SQLAlchemyError):
-            self._connection.rollback()
-            if not _is_open(self._connection):
-                return
-        self.close()
+        is_clean = False
+        try:
+            with suppress(sa.exc.SQLAlchemyError):
+                self._connection.rollback()
+                is_clean = not _is_open(self._connection)
+        finally:  # also if the end of the process interrupts this
+            if not is_clean:
+                self.close()
 
     def close(self) -> None:
         """Close the connection, which rolls back. The next transaction opens another one."""

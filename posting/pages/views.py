@@ -218,10 +218,22 @@ def show_edit_form(id: str) -> Reply:
     return page("write.html", post=post, images=get_images_of_post(id))
 
 
-@pages.post("/preview", access=SIGNED_IN, limits=[LIMIT], body=PreviewInput(), returns=Preview())
-def preview(body: dict[str, str]) -> Reply:
+def render_preview(body: dict[str, str]) -> str:
+    """Return Markdown as the HTML that a page will show."""
+    return markdown_renderer()(body["content"], name="preview")
+
+
+@pages.post(
+    "/preview",
+    access=SIGNED_IN,
+    limits=[LIMIT],
+    body=PreviewInput(),
+    prepare=render_preview,
+    returns=Preview(),
+)
+def preview(body: dict[str, str], prepared: str) -> Reply:
     """Render Markdown as a page will show it."""
-    return {"html": markdown_renderer()(body["content"], name="preview")}
+    return {"html": prepared}
 
 
 @page_of_api("/signin")

@@ -2,12 +2,11 @@
 
 All code takes locks in one order, so that no two requests wait for each other: rate-limit windows,
 the current user's account, the epoch to pin a post, posts by id, reports, idempotency keys, and
-last what `posting.db.purge` deletes. Only sign-in and mentions lock their windows later: after the
-account, and after the post. Transactions that hold these windows wait for nothing else except an
-idempotency key, which is locked last there too, so that is safe. Comments and images are changed
-only by the holder of their post's lock, who also deletes the notifications about them; other code
-skips notifications that are locked. A purge skips a locked epoch. On SQLite a writing transaction
-excludes all others, and `FOR UPDATE` does nothing.
+last what `posting.db.purge` deletes. Only mentions lock their window later, after the post. A
+request that holds this window waits for nothing else except an idempotency key, so that is safe.
+Comments and images are changed only by the holder of their post's lock, who also deletes the
+notifications about them; other code skips notifications that are locked. A purge skips a locked
+epoch. On SQLite a writing transaction excludes all others, and `FOR UPDATE` does nothing.
 """
 
 import sqlalchemy as sa

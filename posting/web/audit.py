@@ -12,7 +12,7 @@ _logger = logging.getLogger("posting.audit")
 
 
 def log(event: str, **fields: str | None) -> None:
-    """Log an event, after the commit of a unit of work. Within it, the event may not happen.
+    """Log an event. Within a unit of work, log it after the commit, since an error undoes it.
 
     In a request, add the user, the client's IP and the endpoint.
     """

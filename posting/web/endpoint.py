@@ -155,10 +155,13 @@ class Endpoint:
         declared = set(re.findall(r"(\w+)>", self.rule))
         declared |= {name for name in ("body", "form", "query") if getattr(self, name)}
         declared |= {"condition"} if self.conditional else set()
-        taken = set(inspect.signature(self.view).parameters)
-        declared |= {"prepared"} & taken if self.prepare else set()
-        if declared != taken:
-            raise TypeError(f"{self.name} takes {sorted(taken)} but declares {sorted(declared)}")
+        if self.prepare:
+            if not self.writes:
+                raise TypeError(f"{self.name} is a {self.method}, for which nothing is prepared")
+            hits = {"hits"} if self._counts_failures else set()
+            _require_parameters(f"`prepare` of {self.name}", self.prepare, declared | hits)
+            declared |= {"prepared"} if self._takes_prepared else set()
+        _require_parameters(self.name, self.view, declared)
         if self.limits and not self.writes:
             raise TypeError(f"{self.name} has a limit, but a {self.method} commits nothing")
         if self._counts_failures and not self.prepare:
@@ -213,7 +216,7 @@ class Endpoint:
     def _write(
         self, arguments: dict[str, Any], sent: idempotency.SentKey | None = None
     ) -> Response:
-        """Count the request, call `prepare` and the view, and commit what they return and write."""
+        """Call `prepare`, and then the view in a unit of work with its hits and its sent key."""
         hits = Hits()
         if attempts := self._subjects(Counts.ATTEMPTS):
             hits.count_before(*attempts)
@@ -324,6 +327,12 @@ def current_endpoint() -> Endpoint | None:
     """Return the endpoint of the request, or None if no route matches."""
     view = current_app.view_functions.get(request.endpoint or "")
     return view if isinstance(view, Endpoint) else None
+
+
+def _require_parameters(name: str, function: Callable[..., Any], declared: set[str]) -> None:
+    taken = set(inspect.signature(function).parameters)
+    if declared != taken:
+        raise TypeError(f"{name} takes {sorted(taken)} but declares {sorted(declared)}")
 
 
 def _load(

@@ -157,6 +157,14 @@ def test_a_wait_for_a_core_ends(app, alice, monkeypatch):
     assert passwords._holders == []
 
 
+def test_right_passwords_that_wait_count_for_no_limit_of_guesses(make_app, alice, monkeypatch):
+    monkeypatch.setattr(passwords, "_cores", BoundedSemaphore(1))
+    app = make_app(RATE_LIMITS="on", LIMIT_SIGNIN="1/hour")
+    with ThreadPoolExecutor(count_places() - 1) as pool:
+        sent = [pool.submit(sign_in, app, "alice", ELSEWHERE) for _ in range(count_places() - 1)]
+        assert [request.result().status_code for request in sent] == [200] * len(sent)
+
+
 def test_no_transaction_is_open_while_a_password_is_hashed(app, alice, bob, monkeypatch):
     hashed = []
     for name in ("generate_password_hash", "check_password_hash"):

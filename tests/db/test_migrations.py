@@ -40,7 +40,7 @@ from tests.helpers.doctor import unstarted
 # SQLAlchemy cannot reflect SQLite's index on lower(username); `indexes` below reads its SQL.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")
 SEARCH_TABLES = ("post_search", "comment_search", "user_search")  # which are no models
-# A deferred constraint would be checked by the COMMIT of a whole group.
+# A deferred constraint is checked by COMMIT, where no view can say what is wrong.
 FOREIGN_OPTIONS = ("ondelete", "deferrable", "initially")
 UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(

@@ -160,6 +160,22 @@ class TestWriter:
         write("b")
         assert stored() == {"b"}
 
+    def test_a_rollback_that_is_interrupted_closes_the_connection(self, app, write, stored):
+        def interrupt(_connection):
+            raise SystemExit
+
+        def fail(_connection):
+            sa.event.listen(engine, "rollback", interrupt)
+            raise KeyError("a view has failed")
+
+        with app.app_context():
+            engine = db.engine
+        with pytest.raises(SystemExit):
+            write("a", then=fail)
+        sa.event.remove(engine, "rollback", interrupt)
+        write("b")
+        assert stored() == {"b"}
+
     def test_a_transaction_that_sqlite_has_rolled_back_is_an_error(self, write, stored):
         """SQLite does so after some errors, such as a full disk."""
 

@@ -1,5 +1,7 @@
 """Rendered text: the preview is as the page will be, and mentions are links."""
 
+from posting.db.transactions import is_in_transaction
+from posting.pages import views
 from tests.helpers.assertions import assert_problem
 from tests.helpers.pages import links, path_of
 
@@ -22,6 +24,18 @@ class TestPreview:
         post = alice.create_post("A title", content=content)
         page = alice.get(path_of(post)).text
         assert html.strip() in page
+
+    def test_no_transaction_is_open_while_it_is_rendered(self, alice, monkeypatch):
+        rendered = []
+        real = views.markdown_renderer
+
+        def renderer():
+            rendered.append(is_in_transaction())
+            return real()
+
+        monkeypatch.setattr(views, "markdown_renderer", renderer)
+        assert alice.post("/preview", json={"content": "x"}).status_code == 200
+        assert rendered == [False]
 
     def test_an_invalid_text_gets_422(self, alice):
         for content in ("", " ", "x" * 100_001, 1, "\ud800"):

@@ -196,6 +196,19 @@ def test_hits_of_a_success_that_are_not_refunded_are_an_error(make_app, blueprin
         app.test_client().post("/extra")
 
 
+@pytest.mark.parametrize(
+    "prepare", [lambda: None, lambda _id: None, lambda id, body: None, lambda id, hits: None]
+)
+def test_a_prepare_with_other_parameters_is_refused(blueprint, prepare):
+    with pytest.raises(TypeError, match="`prepare` of <lambda> takes"):
+        blueprint.post("/extra/<nanoid:id>", access=PUBLIC, prepare=prepare)(lambda id: None)
+
+
+def test_a_prepare_of_a_read_is_refused(blueprint):
+    with pytest.raises(TypeError, match="is a GET, for which nothing is prepared"):
+        blueprint.get("/extra", access=PUBLIC, prepare=lambda: None)(lambda: None)
+
+
 def test_an_idempotent_view_without_a_user_is_refused(blueprint):
     with pytest.raises(TypeError, match="keys belong to users"):
         blueprint.post("/extra", access=PUBLIC, idempotent=True)(lambda: None)

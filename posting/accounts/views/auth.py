@@ -123,9 +123,8 @@ def verify_credentials(body: dict[str, str], hits: Hits) -> VerifiedAccount:
         if verified is None:
             audit.log("sign-in-failed", user=user.id if user else None)
             raise WrongCredentials
-        password_hash = current_hash(verified, body["password"])
-    accept_guess(verified.id, hits)
-    return VerifiedAccount(verified, password_hash)
+        accept_guess(verified.id, hits)
+        return VerifiedAccount(verified, current_hash(verified, body["password"]))
 
 
 @auth.post(

@@ -116,7 +116,7 @@ def verify_own_password(body: dict[str, str], hits: Hits) -> None:
         if not verify_password(user, body["current_password"]):
             audit.log("password-refused")
             raise InvalidInput.at("/current_password", WRONG_PASSWORD)
-    accept_guess(user.id, hits)
+        accept_guess(user.id, hits)
 
 
 @recovery.post(
