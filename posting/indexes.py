@@ -1,8 +1,8 @@
 """The search indexes of all features, which the operators' commands maintain."""
 
 from posting.accounts import names
-from posting.comments import search as comments
-from posting.posts import search as posts
+from posting.comments import store as comments
+from posting.posts import store as posts
 from posting.search import MaintainedIndex
 
 INDEXES: tuple[MaintainedIndex, ...] = (posts.INDEX, comments.INDEX, names.INDEX)

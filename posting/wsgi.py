@@ -12,7 +12,7 @@ from posting import create_app
 from posting.config import StartError, load_env_files, server_url
 from posting.db.engine import close_connections, is_in_memory
 from posting.invitations.first_run import describe_first_run
-from posting.posts.store import finish_deletions
+from posting.posts.deletion import finish_deletions
 
 os.umask(0o077)  # only the service's user may read files such as an SQLite database
 

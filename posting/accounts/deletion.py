@@ -8,13 +8,13 @@ import sqlalchemy as sa
 
 from posting.accounts.models import User
 from posting.changes import store as changes
-from posting.comments import store as comments
-from posting.comments.queries import count_comments_by
+from posting.comments import deletion as comments
+from posting.comments.store import count_comments_by
 from posting.db.cascades import PAUSE, Step, delete_some
 from posting.db.transactions import after_commit, execute, unit_of_work
 from posting.notifications import deletion as notifications
-from posting.posts import store as posts
-from posting.posts.queries import count_posts_by
+from posting.posts import deletion as posts
+from posting.posts.store import count_posts_by
 from posting.web.idempotency import IdempotencyKey
 
 RESPONSES_PER_STEP = 500  # with up to a hundred kilobytes each

@@ -1,47 +1,268 @@
-"""Changes of comments, together with their entries in the search index and what they cause.
+"""The SQL of comments: lists, threads, single comments, and changes with what they cause.
 
-If a comment is deleted, the database deletes its entry, even if the whole post is deleted: Postgres
-by a foreign key, SQLite by a trigger.
+If a comment is deleted, the database deletes its search entry: Postgres by a foreign key, SQLite by
+a trigger.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from posting.changes import store as changes
-from posting.comments import schemas, threads
+from posting.comments import schemas
 from posting.comments.models import Comment
-from posting.comments.search import INDEX
-from posting.db.cascades import ROWS_PER_STEP, Step, delete_below
-from posting.db.editing import edit, edit_stamp
-from posting.db.transactions import Row, execute, fetch_all
-from posting.db.types import new_id
-from posting.moderation.store import close_reports_on_comments
-from posting.notifications.telling import forget_comments, tell_of_comment, tell_of_edited_comment
-from posting.posts.locks import lock_posts
-from posting.posts.models import Post
-from posting.posts.texts import PreparedText
-from posting.web.rows import Item, insert, to_item
+from posting.db.base import Identifier
+from posting.db.editing import edit
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
+from posting.db.types import MILLISECOND, UtcDateTime, new_id, now
+from posting.markdown import BEGINNING
+from posting.notifications.telling import tell_of_comment, tell_of_edited_comment
+from posting.posts.models import DELETED_POSTS, Post
+from posting.posts.store import PreparedText, select_for_update
+from posting.search.index import Index
+from posting.search.results import paginate_results
+from posting.web.errors import InvalidInput
+from posting.web.messages import Message
+from posting.web.pagination import Page, paginate
+from posting.web.problems import NoSuch
+from posting.web.rows import Item, insert, select, to_item
 
-COMMENTS_PER_STEP = 2000
+NOT_A_PARENT = Message("no_such_parent", "Must be a comment on this post that is not deleted.")
+MAX_STEPS = 6  # from a comment to the comments above it
+# The thread and the comment after which a part of a post's threads begins: their times and ids.
+Place = tuple[datetime, str, datetime, str]
 
+
+class NoSuchComment(NoSuch, thing="comment"):
+    pass
+
+
+def _lock_posts(ids: Collection[str]) -> sa.Select[str]:
+    """Return the SELECT that locks the posts of comments, whose holder alone changes comments."""
+    posts = sa.select(Comment.post_id).where(Comment.id.in_(ids))
+    return select_for_update(Post.id.in_(posts))
+
+
+INDEX = Index("comment", Comment, ["content"], _lock_posts)
+
+_IS_IT = Comment.id == sa.bindparam("id")
+_COMMENTS = select(schemas.Comment, Comment).where(Comment.post_id.not_in(DELETED_POSTS))
+_COMMENT = _COMMENTS.add_columns(Comment.version).where(_IS_IT)
+_ON_POST = _COMMENTS.where(Comment.post_id == sa.bindparam("post"))
+# Comments on several posts, without placeholders, which have no author either.
+_WITH_POSTS = (
+    select(schemas.CommentWithPost, Comment)
+    .join(Post, Post.id == Comment.post_id)
+    .add_columns(Post.title.label("post_title"))
+    .where(Comment.content.is_not(None), Post.deleted_at.is_(None))
+)
+_BY_AUTHOR = _WITH_POSTS.where(Comment.author_id == sa.bindparam("author"))
+# The comments of a post by threads, after a place in this order.
+_PLACE = (Comment.thread_at, Comment.thread_id, Comment.created_at, Comment.id)
+_AFTER = (
+    sa.bindparam("after_thread_at", type_=UtcDateTime()),
+    sa.bindparam("after_thread", type_=Identifier),
+    sa.bindparam("after_time", type_=UtcDateTime()),
+    sa.bindparam("after_id", type_=Identifier),
+)
+_BY_THREAD = (
+    _ON_POST.add_columns(Comment.thread_at, Comment.thread_id)
+    .where(sa.tuple_(*_PLACE) > sa.tuple_(*_AFTER))
+    .order_by(*_PLACE)
+    .limit(sa.bindparam("limit", type_=sa.Integer()))
+)
+_THREAD_OF_COMMENT = sa.select(Comment.thread_at, Comment.thread_id, Comment.created_at).where(
+    _IS_IT, Comment.post_id == sa.bindparam("post")
+)
+# The comments with some ids, and the comments above them, a few steps up.
+_above = (
+    sa.select(Comment.id, Comment.parent_id, sa.literal(1).label("step"))
+    .where(Comment.id.in_(sa.bindparam("ids", expanding=True)))
+    .cte("above", recursive=True)
+)
+_above = _above.union(
+    sa.select(Comment.id, Comment.parent_id, _above.c.step + 1)
+    .join(_above, Comment.id == _above.c.parent_id)
+    .where(_above.c.step < MAX_STEPS)
+)
+_ABOVE = (
+    select(schemas.Comment, Comment, without=["content"])
+    .add_columns(sa.func.substr(Comment.content, 1, BEGINNING).label("content"))
+    .where(Comment.id.in_(sa.select(_above.c.id)))
+    .order_by(Comment.created_at)
+    .limit(sa.bindparam("limit", type_=sa.Integer()))
+)
+_LOCK_POST = sa.select(Post.id).join(Comment, Comment.post_id == Post.id).where(_IS_IT)
+_LOCK_POST = _LOCK_POST.with_for_update(of=Post)
+_COLUMNS = sa.select(Comment.__table__).where(_IS_IT, Comment.post_id.not_in(DELETED_POSTS))
+_PARENT = sa.select(
+    Comment.post_id, Comment.content, Comment.created_at, Comment.thread_id, Comment.thread_at
+).where(_IS_IT)
 _INSERT = insert(schemas.Comment, Comment).returning(Comment.version)
+_TIME = sa.bindparam("time", type_=UtcDateTime())
+_COUNT_COMMENT = (
+    sa.update(Post)
+    .where(Post.id == sa.bindparam("post"))
+    .values(
+        comment_count=Post.comment_count + 1,
+        last_comment_at=sa.case((Post.last_comment_at > _TIME, Post.last_comment_at), else_=_TIME),
+    )
+)
+# What a post says about its comments.
+COMMENT_COUNT = (
+    sa.select(sa.func.count())
+    .where(Comment.post_id == Post.id, Comment.content.is_not(None))
+    .scalar_subquery()
+)
+# The latest comment is never a placeholder, because the replies to a placeholder are later.
+LAST_COMMENT_AT = (
+    sa.select(sa.func.max(Comment.created_at)).where(Comment.post_id == Post.id).scalar_subquery()
+)
+
+
+def list_comments(
+    *,
+    limit: int,
+    cursor: str | None,
+    author: str | None = None,
+    name: str = "list_comments",
+    max_length: int | None = None,
+    parameter: str = "cursor",
+) -> Page:
+    """Return a page of all comments with the titles of their posts, newest first.
+
+    With `author`, it has only the comments of this user. See `paginate` for the rest.
+    """
+    return paginate(
+        _BY_AUTHOR if author else _WITH_POSTS,
+        limit=limit,
+        cursor=cursor,
+        name=name,
+        newest_first=True,
+        parameters={"author": author},
+        max_length=max_length,
+        parameter=parameter,
+    )
+
+
+def list_comments_on(
+    post_id: str,
+    *,
+    limit: int,
+    cursor: str | None,
+    name: str,
+    newest_first: bool,
+    max_length: int | None = None,
+    parameter: str = "cursor",
+) -> Page:
+    """Return a page of the comments on a post. See `paginate` for the parameters."""
+    return paginate(
+        _ON_POST,
+        limit=limit,
+        cursor=cursor,
+        name=name,
+        newest_first=newest_first,
+        parameters={"post": post_id},
+        max_length=max_length,
+        parameter=parameter,
+    )
+
+
+def find_comments(
+    words: str,
+    *,
+    limit: int,
+    cursor: str | None,
+    author: str | None = None,
+    max_length: int | None = None,
+) -> Page:
+    """Return a page of the comments, perhaps of an author, in which all words occur, newest first.
+
+    Raise SearchBusy.
+    """
+    return paginate_results(
+        INDEX,
+        _BY_AUTHOR if author else _WITH_POSTS,
+        words,
+        limit=limit,
+        cursor=cursor,
+        author=author,
+        max_length=max_length,
+    )
+
+
+def list_comments_by_thread(post_id: str, after: Place, limit: int) -> Sequence[Row]:
+    """Return comments on a post by threads, after a place, with `thread_at` and `thread_id`."""
+    names = (parameter.key for parameter in _AFTER)
+    return fetch_all(_BY_THREAD, post=post_id, limit=limit, **dict(zip(names, after, strict=True)))
+
+
+def find_thread_of(id: str, post_id: str) -> Row | None:
+    """Return the thread of a comment on a post, and the time of the comment."""
+    return fetch_one(_THREAD_OF_COMMENT, id=id, post=post_id)
+
+
+def list_comments_above(ids: Collection[str], limit: int) -> Sequence[Row]:
+    """Return comments and those above them, oldest first, with the beginnings of their texts."""
+    return fetch_all(_ABOVE, ids=sorted(ids), limit=limit) if ids else []
+
+
+def get_comment(id: str) -> Item:
+    """Return a comment with `version`. Raise NoSuchComment."""
+    row = fetch_one(_COMMENT, id=id)
+    if row is None:
+        raise NoSuchComment
+    return to_item(row)
+
+
+def get_comment_for_update(id: str) -> Row:
+    """Lock the post of a comment, and return the columns of the comment.
+
+    Raise NoSuchComment, even if the comment is kept as a placeholder.
+    """
+    execute(_LOCK_POST, id=id)
+    comment = fetch_one(_COLUMNS, id=id)
+    if comment is None or comment.content is None:
+        raise NoSuchComment
+    return comment
+
+
+def count_comments_by(author_id: str) -> int:
+    """Return how many comments a user has written. Deleted comments do not count."""
+    count: int = fetch_value(sa.select(sa.func.count()).where(Comment.author_id == author_id))
+    return count
+
+
+def get_parent(parent_id: str | None, post_id: str) -> Row | None:
+    """Return the comment that a new comment replies to, or None if it is not a reply.
+
+    Raise 422 if the parent is on another post or deleted.
+    """
+    if parent_id is None:
+        return None
+    parent = fetch_one(_PARENT, id=parent_id)
+    if parent is None or parent.content is None or parent.post_id != post_id:
+        raise InvalidInput.at("/parent_id", NOT_A_PARENT)
+    return parent
 
 
 def insert_comment(
     post_id: str, author_id: str, body: Mapping[str, Any], parent: Row | None, text: PreparedText
 ) -> Item:
-    """Insert a comment on a locked post, and return it with `version`, and with its author's id."""
-    values = {
-        "id": new_id(),
-        "post_id": post_id,
-        "author_id": author_id,
-        "created_at": threads.timestamp_after(parent),
-        **body,
-    }
-    comment = to_item(execute(_INSERT, **values, **threads.thread_of(parent)).one())
-    threads.count_comment(post_id, values["created_at"])
+    """Insert a comment on a locked post, and return it with `version`, and with its author's id.
+
+    A reply is later than its parent, and in the same thread.
+    """
+    values = {"id": new_id(), "post_id": post_id, "author_id": author_id, "created_at": now()}
+    values |= body
+    thread = {}
+    if parent:
+        values["created_at"] = max(values["created_at"], parent.created_at + MILLISECOND)
+        thread = {"thread_id": parent.thread_id, "thread_at": parent.thread_at}
+    comment = to_item(execute(_INSERT, **values, **thread).one())
+    execute(_COUNT_COMMENT, post=post_id, time=values["created_at"])
     INDEX.add([(values | {"version": comment["version"]}, text.words)])
     tell_of_comment(comment["id"], post_id, comment["parent_id"], author_id, text.mentions)
     changes.record("comment", comment["id"], post_id, "created")
@@ -60,79 +281,3 @@ def edit_comment(comment: Row, values: Mapping[str, Any], text: PreparedText) ->
         INDEX.replace({**comment._mapping, **values, "version": comment.version + 1}, text.words)
         tell_of_edited_comment(comment.id, comment.post_id, comment.author_id, text.mentions)
         changes.record("comment", comment.id, comment.post_id, "edited")
-
-
-def delete_comments(ids: Collection[str]) -> None:
-    """Delete comments of locked posts. They are no placeholders, and a few thousand at most.
-
-    Comments with remaining replies become placeholders. If the last reply to a placeholder is
-    deleted, the placeholder is deleted too.
-    """
-    commented = sa.select(Comment.post_id).where(Comment.id.in_(ids)).distinct()
-    posts = [row.post_id for row in fetch_all(commented)]
-    remaining, deleted, parents = threads.split_deleted(ids)
-    if remaining:
-        kept = sa.select(Comment.created_at, Comment.id).where(Comment.id.in_(remaining))
-        INDEX.remove([(row.created_at, row.id) for row in fetch_all(kept)])
-    execute(threads.uncount(Comment.id.in_(ids)))
-    is_bare = Comment.id.in_(threads.bare_placeholders(parents))
-    empty = {"content": None, "author_id": None, **edit_stamp(Comment)}
-    emptied = _post_ids(sa.update(Comment).where(Comment.id.in_(remaining)).values(empty))
-    gone = _post_ids(sa.delete(Comment).where(Comment.id.in_(deleted)))
-    gone |= _post_ids(sa.delete(Comment).where(is_bare))  # after the others, their last replies
-    execute(threads.update_last_comment(posts))
-    if emptied:
-        forget_comments([*emptied])
-        changes.record_all("comment", emptied, "edited")
-        close_reports_on_comments([*emptied])
-    if gone:
-        changes.record_all("comment", gone, "deleted")
-        close_reports_on_comments([*gone])
-
-
-def _remove_author(condition: sa.ColumnElement[bool]) -> None:
-    """Remove the author of the comments that match a condition. Their posts are locked."""
-    if changed := _post_ids(sa.update(Comment).where(condition).values(author_id=None)):
-        changes.record_all("comment", changed, "edited")
-
-
-def _post_ids(statement: sa.Update | sa.Delete) -> dict[str, str]:
-    """Change comments, and return the ids of their posts by those of the comments."""
-    rows = execute(statement.returning(Comment.id, Comment.post_id))
-    return {row.id: row.post_id for row in rows}
-
-
-def clear_step(user_id: str, *, with_content: bool) -> Step:
-    """Clear the newest comments of a user.
-
-    Replies are newer than their parents, so few of these comments have remaining replies.
-    """
-    own = sa.select(Comment.id, Comment.post_id).where(Comment.author_id == user_id)
-    newest_first = own.order_by(Comment.created_at.desc(), Comment.id.desc())
-    rows = fetch_all(newest_first.limit(COMMENTS_PER_STEP))
-    lock_posts(Post.id.in_({row.post_id for row in rows}))
-    still_own = sa.select(Comment.id).where(
-        Comment.id.in_([row.id for row in rows]), Comment.author_id == user_id
-    )
-    ids = found = [row.id for row in fetch_all(still_own)]
-    if with_content:
-        ids = delete_below(Comment, found, ROWS_PER_STEP)  # notifications
-        delete_comments(ids)
-    else:
-        _remove_author(Comment.id.in_(ids))
-    return Step(len(ids), has_more=len(ids) < len(found) or len(rows) == COMMENTS_PER_STEP)
-
-
-def clear_rest(user_id: str, *, with_content: bool) -> None:
-    """Clear the comments that a user has written since the last step.
-
-    Lock the posts that the user has commented on or written first, all in one order.
-    """
-    written = sa.select(Post.id).where(Post.author_id == user_id)
-    commented = sa.select(Comment.post_id).where(Comment.author_id == user_id)
-    lock_posts(Post.id.in_(written.union(commented)))
-    if with_content:
-        own = sa.select(Comment.id).where(Comment.author_id == user_id)
-        delete_comments([row.id for row in fetch_all(own)])
-    else:
-        _remove_author(Comment.author_id == user_id)

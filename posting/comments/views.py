@@ -15,20 +15,23 @@ from posting.accounts.current_user import (
 from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
-from posting.comments import queries, schemas, store, threads
-from posting.comments.queries import NoSuchComment, get_comment_for_update
-from posting.comments.search import INDEX
+from posting.comments import schemas, store
+from posting.comments.deletion import delete_comments
+from posting.comments.store import INDEX, NoSuchComment
 from posting.markdown import excerpt
 from posting.moderation import log
-from posting.posts.locks import lock_post
-from posting.posts.queries import NoSuchPost, is_locked, post_exists
-from posting.posts.texts import PreparedText, prepare_text
-from posting.search.results import paginate_results
+from posting.posts.store import (
+    NoSuchPost,
+    PreparedText,
+    is_locked,
+    lock_post,
+    post_exists,
+    prepare_text,
+)
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
 from posting.web.limits import Limit
-from posting.web.pagination import paginate
 from posting.web.problems import Coded
 from posting.web.urls import external_url
 
@@ -64,19 +67,10 @@ def list_all_comments(query: dict[str, Any]) -> Reply:
 
     Deleted comments are left out.
     """
-    limit, cursor, author = query["limit"], query.get("cursor"), query.get("author")
-    statement = queries.COMMENTS_BY_AUTHOR if author else queries.COMMENTS_WITH_POSTS
-    if words := query.get("q"):
-        page = paginate_results(INDEX, statement, words, limit=limit, cursor=cursor, author=author)
-    else:
-        page = paginate(
-            statement,
-            limit=limit,
-            cursor=cursor,
-            name="list_comments",
-            newest_first=True,
-            parameters={"author": author},
-        )
+    author = query.get("author")
+    options = {"limit": query["limit"], "cursor": query.get("cursor"), "author": author}
+    words = query.get("q")
+    page = store.find_comments(words, **options) if words else store.list_comments(**options)
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
     return page.items, page.headers
@@ -97,13 +91,12 @@ def list_comments(id: str, query: dict[str, Any]) -> Reply:
     Oldest first, which is the default, a parent always comes before its replies.
     """
     newest_first = query["sort"] == "newest"
-    page = paginate(
-        queries.COMMENTS_ON_POST,
+    page = store.list_comments_on(
+        id,
         limit=query["limit"],
         cursor=query.get("cursor"),
         name=f"{id}-newest" if newest_first else id,
         newest_first=newest_first,
-        parameters={"post": id},
     )
     if not page.items and not post_exists(id):
         raise NoSuchPost
@@ -121,14 +114,7 @@ def list_comments(id: str, query: dict[str, Any]) -> Reply:
 )
 def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
     """List the comments of a user, newest first."""
-    page = paginate(
-        queries.COMMENTS_BY_AUTHOR,
-        limit=query["limit"],
-        cursor=query.get("cursor"),
-        name=id,
-        newest_first=True,
-        parameters={"author": id},
-    )
+    page = store.list_comments(limit=query["limit"], cursor=query.get("cursor"), author=id, name=id)
     if not page.items and not user_exists(id):
         raise NoSuchUser
     return page.items, page.headers
@@ -137,7 +123,7 @@ def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
 def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
     """Prepare the text of a comment, if the current user may write it."""
     _require_unlocked(locked=is_locked(id))
-    threads.get_parent(body.get("parent_id"), id)
+    store.get_parent(body.get("parent_id"), id)
     return prepare_text(INDEX, body)
 
 
@@ -157,7 +143,7 @@ def create_comment(id: str, body: dict[str, Any], prepared: PreparedText) -> Rep
     """Comment on a post, or reply to a comment on it."""
     lock_current_user()
     _require_unlocked(locked=lock_post(id).locked)
-    parent = threads.get_parent(body.get("parent_id"), id)
+    parent = store.get_parent(body.get("parent_id"), id)
     comment = store.insert_comment(id, current_user.id, body, parent, prepared)
     comment["author"] = current_user.as_author()
     version = comment.pop("version")
@@ -175,14 +161,14 @@ def create_comment(id: str, body: dict[str, Any], prepared: PreparedText) -> Rep
 )
 def get_comment(id: str) -> Reply:
     """Read a comment."""
-    comment = queries.get_comment(id)
+    comment = store.get_comment(id)
     version = comment.pop("version")
     return comment, etag_header(comment, version)
 
 
 def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> PreparedText:
     """Prepare the text of an edit, if the current user may edit the comment."""
-    comment = queries.get_comment(id)
+    comment = store.get_comment(id)
     if comment["content"] is None:
         raise NoSuchComment
     _check_edit(comment["author"] and comment["author"]["id"], condition, comment["version"])
@@ -203,10 +189,10 @@ def edit_comment(
     id: str, body: dict[str, Any], condition: Condition, prepared: PreparedText
 ) -> Reply:
     """Edit your own comment."""
-    comment = get_comment_for_update(id)
+    comment = store.get_comment_for_update(id)
     _check_edit(comment.author_id, condition, comment.version, comment.updated_at)
     store.edit_comment(comment, body, prepared)
-    edited = queries.get_comment(id)
+    edited = store.get_comment(id)
     version = edited.pop("version")
     return edited, etag_header(edited, version)
 
@@ -224,13 +210,13 @@ def delete_comment(id: str, query: dict[str, str], condition: Condition) -> Repl
 
     A comment with replies is kept for them, without author and content.
     """
-    comment = get_comment_for_update(id)
+    comment = store.get_comment_for_update(id)
     if not may_delete(comment.author_id):
         raise CommentDeletionForbidden
     condition.require_version(comment.version, comment.updated_at)
     text, reason = excerpt(comment.content), query.get("reason")
     log.record_removal("comment", id, comment.author_id, excerpt=text, reason=reason)
-    store.delete_comments([id])
+    delete_comments([id])
     return None
 
 

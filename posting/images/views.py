@@ -3,32 +3,26 @@
 from datetime import datetime
 from typing import Any, TypedDict
 
-import sqlalchemy as sa
 from flask import Response, current_app
 from werkzeug.exceptions import ServiceUnavailable
 
 from posting.accounts.current_user import READERS, SIGNED_IN, lock_current_user, user_id
 from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
 from posting.accounts.schemas import RemovalQuery
-from posting.changes import store as changes
 from posting.config import everyone_may_read
-from posting.db.editing import edit
-from posting.db.transactions import Row, execute, fetch_one, unit_of_work
-from posting.images import codec, queries, schemas
-from posting.images.models import Image, ImageData, Thumbnail
-from posting.images.queries import NoSuchImage, NoSuchThumbnail, get_image_for_update
+from posting.db.transactions import Row, unit_of_work
+from posting.images import codec, schemas, store
+from posting.images.store import NoSuchImage, NoSuchThumbnail
 from posting.markdown import shorten
 from posting.moderation import log
-from posting.posts.locks import get_post_for_update
-from posting.posts.queries import NoSuchPost
 from posting.posts.schemas import IMAGES_PER_POST
+from posting.posts.store import NoSuchPost, get_post_for_update
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput
 from posting.web.etags import Condition, etag_of, if_none_match, immutable_headers
 from posting.web.limits import Counts, Limit
 from posting.web.messages import Message
 from posting.web.problems import Coded
-from posting.web.rows import pick, to_item
 
 TOO_MANY_IMAGES = Message(
     "too_many_images", f"The post has {IMAGES_PER_POST} images, the most it can."
@@ -109,21 +103,7 @@ def create_image(id: str, form: dict[str, Any], prepared: codec.ReencodedImage) 
     encoded again, upright and without metadata; animations are kept. It gets a thumbnail.
     """
     _lock_post_with_space(id)
-    inserted = execute(
-        queries.INSERT_IMAGE,
-        post_id=id,
-        media_type=prepared.media_type,
-        width=prepared.width,
-        height=prepared.height,
-        size=len(prepared.data),
-        alt=form.get("alt"),
-    )
-    item = to_item(inserted.one())
-    execute(sa.insert(ImageData), image_id=item["id"], data=prepared.data)
-    execute(sa.insert(Thumbnail), image_id=item["id"], **vars(prepared.thumbnail))
-    execute(queries.UPDATE_COUNT, post=id)
-    changes.record("image", item["id"], id, "created")
-    image = queries.with_urls(item | {"has_thumbnail": True})
+    image = store.insert_image(id, prepared, form.get("alt"))
     return image, {"Location": image["url"]}
 
 
@@ -145,11 +125,9 @@ def send_image(id: str, *, is_public: bool, shown_on: str) -> Response:
 
     `shown_on` says on which pages browsers show it, as `Cross-Origin-Resource-Policy` does.
     """
-    row = fetch_one(queries.IMAGE_TYPE if if_none_match(id) else queries.IMAGE_FILE, id=id)
-    if row is None:
-        raise NoSuchImage
+    file = store.get_file(id, without_data=if_none_match(id))
     headers = _headers_of_file(id, is_public=is_public, shown_on=shown_on)
-    return Response(getattr(row, "data", b""), headers=headers, content_type=row.media_type)
+    return Response(getattr(file, "data", b""), headers=headers, content_type=file.media_type)
 
 
 @images.get(
@@ -162,11 +140,9 @@ def send_image(id: str, *, is_public: bool, shown_on: str) -> Response:
 )
 def get_thumbnail(id: str) -> Reply:
     """Read a small rendition of an image. It never changes, so it can be cached forever."""
-    row = fetch_one(queries.THUMBNAIL_ID if if_none_match(id) else queries.THUMBNAIL_FILE, id=id)
-    if row is None:
-        raise NoSuchThumbnail
+    file = store.get_thumbnail(id, without_data=if_none_match(id))
     headers = _headers_of_file(id, **_readers())
-    return Response(getattr(row, "data", b""), headers=headers, content_type="image/webp")
+    return Response(getattr(file, "data", b""), headers=headers, content_type="image/webp")
 
 
 @images.get(
@@ -178,7 +154,7 @@ def get_thumbnail(id: str) -> Reply:
 )
 def get_image_metadata(id: str) -> Reply:
     """Read the metadata of an image."""
-    return queries.with_urls(queries.get_image(id))
+    return store.get_image(id)
 
 
 @images.patch(
@@ -192,13 +168,12 @@ def get_image_metadata(id: str) -> Reply:
 )
 def edit_image(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     """Change the text alternative of an image of your own post."""
-    image = get_image_for_update(id)
+    image = store.get_image_for_update(id)
     if not is_author(image.author_id):
         raise ImageEditForbidden
     _require_match(condition, image)
-    if edit(Image, image, body):
-        changes.record("image", id, image.post_id, "edited")
-    return queries.with_urls(queries.get_image(id))
+    store.edit_image(image, body)
+    return store.get_image(id)
 
 
 @images.delete(
@@ -211,7 +186,7 @@ def edit_image(id: str, body: dict[str, Any], condition: Condition) -> Reply:
 )
 def delete_image(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete an image of your own post, or any image as a moderator."""
-    image = get_image_for_update(id)
+    image = store.get_image_for_update(id)
     if not may_delete(image.author_id):
         raise ImageDeletionForbidden
     _require_match(condition, image)
@@ -219,9 +194,7 @@ def delete_image(id: str, query: dict[str, str], condition: Condition) -> Reply:
     log.record_removal(
         "image", id, image.author_id, excerpt=alt, reason=reason, post_id=image.post_id
     )
-    execute(sa.delete(Image).where(Image.id == id))
-    execute(queries.UPDATE_COUNT, post=image.post_id)
-    changes.record("image", id, image.post_id, "deleted")
+    store.delete_image(image)
     return None
 
 
@@ -255,11 +228,8 @@ def _headers_of_file(id: str, *, is_public: bool, shown_on: str) -> dict[str, st
 
 def _require_match(condition: Condition, image: Row) -> None:
     """Raise 412 unless the preconditions hold for the ETag of the metadata, or of the image."""
-    metadata = queries.with_urls(
-        pick(schemas.Image, image) | {"has_thumbnail": image.has_thumbnail}
-    )
-    updated_at = datetime.fromisoformat(image.updated_at)
-    condition.require(etag_of(metadata), image.id, updated_at=updated_at)
+    etag, updated_at = etag_of(store.describe_image(image)), image.updated_at
+    condition.require(etag, image.id, updated_at=datetime.fromisoformat(updated_at))
 
 
 def _lock_post_with_space(id: str) -> None:

@@ -2,12 +2,12 @@
 
 from posting.accounts import sessions, tokens
 from posting.accounts.queries import find_details
-from posting.comments.queries import count_comments_by
-from posting.images.queries import count_images_by
+from posting.comments.store import count_comments_by
+from posting.images.store import count_images_by
 from posting.invitations.queries import find_inviter_of, list_invited_by
 from posting.moderation import schemas
 from posting.moderation.queries import count_reports_on, suspension_of
-from posting.posts.queries import count_posts_by
+from posting.posts.store import count_posts_by
 from posting.web.rows import Item
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from posting.accounts.current_user import SIGNED_IN, current_user, lock_current_user, user_id
 from posting.notifications import queries, schemas, store
-from posting.posts.locks import lock_post
-from posting.posts.queries import NoSuchPost, post_exists
+from posting.posts.store import NoSuchPost, lock_post, post_exists
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition
 from posting.web.limits import Limit

@@ -26,9 +26,7 @@ from posting.invitations.models import Invitation, InvitationUse
 from posting.invitations.store import create_invitation
 from posting.moderation.models import Report
 from posting.posts import store as post_store
-from posting.posts.locks import get_post_for_update
 from posting.posts.models import Post
-from posting.posts.queries import list_pinned_posts
 
 PASSWORD = "a demo of posting"  # noqa: S105 - public: `flask demo` prints it
 BATCH_ROWS = 1000
@@ -164,8 +162,8 @@ def add_reports(author_ids: list[str]) -> None:
     own = sa.select(Post).where(Post.author_id.in_(author_ids[:BATCH_ROWS]))
     columns = own.with_only_columns(Post.id, Post.author_id, Post.title, Post.updated_at)
     posts = fetch_all(columns.order_by(Post.created_at.desc()).limit(1 + len(REASONS)))
-    if posts and not list_pinned_posts():
-        post_store.pin_post(get_post_for_update(posts[0].id), is_pinned=True)
+    if posts and not post_store.list_pinned_posts():
+        post_store.pin_post(post_store.get_post_for_update(posts[0].id))
     for post, reason in zip(posts[1:], REASONS, strict=False):
         others = [id for id in author_ids if id != post.author_id] or author_ids
         values = {"reporter_id": random.choice(others), "reason": reason}

@@ -2,9 +2,9 @@
 
 import sqlalchemy as sa
 
-from posting.comments.queries import COMMENT_COUNT, LAST_COMMENT_AT
+from posting.comments.store import COMMENT_COUNT, LAST_COMMENT_AT
 from posting.db.transactions import snapshot, transaction
-from posting.images.queries import IMAGE_COUNT
+from posting.images.store import IMAGE_COUNT
 from posting.indexes import INDEXES
 from posting.ops.files import command_errors
 from posting.posts.models import Post

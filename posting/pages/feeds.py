@@ -7,15 +7,14 @@ such addresses they also get the images of the feed.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
-import sqlalchemy as sa
 from flask import current_app, request
 
 from posting.accounts.current_user import FEED_TOKEN, PAGE_READERS
 from posting.accounts.queries import NoSuchUser, find_user
-from posting.comments.queries import COMMENTS_ON_POST, COMMENTS_WITH_POSTS
-from posting.images.queries import NoSuchImage, get_images_of_posts
+from posting.comments.store import list_comments, list_comments_on
+from posting.images.store import NoSuchImage, get_images_of_posts
 from posting.images.views import send_image
 from posting.pages import elements, markdown
 from posting.pages.feed_formats import (
@@ -28,7 +27,7 @@ from posting.pages.feed_formats import (
     with_token,
 )
 from posting.pages.schemas import FeedQuery, JsonFeed
-from posting.posts.queries import NoSuchPost, get_post, select_posts
+from posting.posts.store import NoSuchPost, get_post, list_posts
 from posting.web.endpoint import (
     CLIENT,
     SHARED,
@@ -40,7 +39,7 @@ from posting.web.endpoint import (
     View,
 )
 from posting.web.errors import InvalidInput, input_error
-from posting.web.pagination import NOT_A_CURSOR, Page, paginate
+from posting.web.pagination import NOT_A_CURSOR
 from posting.web.urls import base_url
 
 ENTRIES = 50
@@ -214,7 +213,7 @@ def get_image_by_token(token: str, id: str) -> Reply:
 
 def feed_of_posts(before: str | None = None) -> Feed:
     """Return a page of the feed of posts."""
-    posts = get_page(select_posts(content=True), before, name="list_posts")
+    posts = list_posts(text="whole", **page_of(before))
     entries = to_entries(posts.items)
     return Feed(current_app.config["NAME"], "", "/", entries, before, posts.next_cursor)
 
@@ -224,8 +223,7 @@ def feed_of_member(username: str, before: str | None = None) -> Feed:
     user = find_user(username)
     if user is None:
         raise NoSuchUser
-    statement = select_posts(content=True, by_author=True)
-    posts = get_page(statement, before, name="list_posts", author=user["id"])
+    posts = list_posts(author=user["id"], text="whole", **page_of(before))
     title = f"{current_app.config['NAME']}: {user['display_name'] or user['username']}"
     path = f"/@{user['username']}"
     return Feed(title, path, path, to_entries(posts.items), before, posts.next_cursor)
@@ -233,7 +231,7 @@ def feed_of_member(username: str, before: str | None = None) -> Feed:
 
 def feed_of_comments(before: str | None = None) -> Feed:
     """Return a page of the feed of all comments."""
-    comments = get_page(COMMENTS_WITH_POSTS, before, name="list_comments")
+    comments = list_comments(**page_of(before))
     entries = [to_entry_of_comment(comment, comment["post_title"]) for comment in comments.items]
     title = f"{current_app.config['NAME']}: comments"
     return Feed(title, "/comments", "/", entries, before, comments.next_cursor)
@@ -242,7 +240,7 @@ def feed_of_comments(before: str | None = None) -> Feed:
 def feed_of_comments_on(id: str, before: str | None = None) -> Feed:
     """Return a page of the feed of comments on a post."""
     post = get_post(id)
-    comments = get_page(COMMENTS_ON_POST, before, name=id, post=id)
+    comments = list_comments_on(id, name=id, newest_first=True, **page_of(before))
     entries = [
         to_entry_of_comment(comment, post["title"])
         for comment in comments.items
@@ -252,20 +250,18 @@ def feed_of_comments_on(id: str, before: str | None = None) -> Feed:
     return Feed(post["title"], path, path, entries, before, comments.next_cursor)
 
 
-def get_page(
-    statement: sa.Select[*tuple[Any, ...]], before: str | None, *, name: str, **values: str
-) -> Page:
-    """Return a page of a list, newest first. It has fewer items if they are long."""
-    return paginate(
-        statement,
-        limit=ENTRIES,
-        cursor=before,
-        name=name,
-        newest_first=True,
-        parameters=values,
-        max_length=MAX_LENGTH,
-        parameter="before",
-    )
+class PageOptions(TypedDict):
+    """What the lists of all feeds have in common."""
+
+    limit: int
+    cursor: str | None
+    max_length: int
+    parameter: str
+
+
+def page_of(before: str | None) -> PageOptions:
+    """Return the options of a page of a feed, which has fewer entries if they are long."""
+    return {"limit": ENTRIES, "cursor": before, "max_length": MAX_LENGTH, "parameter": "before"}
 
 
 def to_entries(posts: list[dict[str, Any]]) -> list[Entry]:

@@ -7,8 +7,13 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
 
-from posting.comments.queries import COMMENTS_ABOVE, COMMENTS_BY_THREAD, THREAD_OF_COMMENT
-from posting.db.transactions import Row, fetch_all, fetch_one
+from posting.comments.store import (
+    Place,
+    find_thread_of,
+    list_comments_above,
+    list_comments_by_thread,
+)
+from posting.db.transactions import Row
 from posting.db.types import ID_LENGTH, from_milliseconds, to_milliseconds
 from posting.web.errors import InvalidInput, input_error
 from posting.web.pagination import NOT_A_CURSOR
@@ -19,8 +24,6 @@ COMMENTS_PER_PAGE = 200
 MAX_LENGTH = 2**16  # characters of Markdown in the comments of a page
 LAST_ID = "~"  # after all ids
 
-# The thread and the comment after which a page begins: their times and ids.
-Place = tuple[datetime, str, datetime, str]
 FIRST: Place = (datetime.min.replace(tzinfo=UTC), "", datetime.min.replace(tzinfo=UTC), "")
 LATEST = datetime.max.replace(tzinfo=UTC)
 _ID = rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}"
@@ -55,21 +58,19 @@ def get_page(post_id: str, cursor: str | None, comment_id: str | None = None) ->
     A thread that is longer than a page is continued on the next page. There, the comments above the
     rest of the thread are repeated as lines. Raise 422 for the cursor of another list.
     """
-    thread = fetch_one(THREAD_OF_COMMENT, id=comment_id, post=post_id) if comment_id else None
+    thread = find_thread_of(comment_id, post_id) if comment_id else None
     if thread is None:
-        rows = _fetch(post_id, _read_cursor(cursor, post_id) if cursor else FIRST)
+        rows = _list(post_id, _read_cursor(cursor, post_id) if cursor else FIRST)
     else:
-        rows = _fetch(post_id, (thread.thread_at, thread.thread_id, thread.thread_at, ""))
+        rows = _list(post_id, (thread.thread_at, thread.thread_id, thread.thread_at, ""))
         if comment_id not in {row.id for row in rows[: _fitting(rows)]}:
             place = (thread.thread_at, thread.thread_id, thread.created_at, "")
-            rows = _fetch(post_id, place)
+            rows = _list(post_id, place)
     shown = rows[: _fitting(rows)]
     next_cursor = _cursor(post_id, shown[-1], rows[len(shown)]) if len(shown) < len(rows) else None
     ids = {row.id for row in shown}
     missing = {row.parent_id for row in shown if row.parent_id} - ids
-    above = (
-        fetch_all(COMMENTS_ABOVE, ids=sorted(missing), limit=COMMENTS_PER_PAGE) if missing else []
-    )
+    above = list_comments_above(missing, COMMENTS_PER_PAGE)
     lines = frozenset(row.id for row in above)
     return ThreadPage(arrange([*to_items(above), *to_items(shown)], lines), next_cursor)
 
@@ -95,10 +96,8 @@ def arrange(comments: Sequence[Item], lines: frozenset[str] = frozenset()) -> li
     return items
 
 
-def _fetch(post_id: str, place: Place) -> Sequence[Row]:
-    names = ("after_thread_at", "after_thread", "after_time", "after_id")
-    values = dict(zip(names, place, strict=True))
-    return fetch_all(COMMENTS_BY_THREAD, post=post_id, limit=COMMENTS_PER_PAGE + 1, **values)
+def _list(post_id: str, after: Place) -> Sequence[Row]:
+    return list_comments_by_thread(post_id, after, limit=COMMENTS_PER_PAGE + 1)
 
 
 def _fitting(rows: Sequence[Row]) -> int:

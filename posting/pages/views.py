@@ -13,23 +13,20 @@ from werkzeug.routing import BaseConverter
 from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, user_id
 from posting.accounts.names import list_users_by_name
 from posting.accounts.queries import NoSuchUser, find_user
-from posting.comments.queries import COMMENTS_BY_AUTHOR, COMMENTS_ON_POST, COMMENTS_WITH_POSTS
-from posting.comments.search import INDEX as COMMENT_INDEX
+from posting.comments.store import find_comments, list_comments, list_comments_on
 from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH
-from posting.images.queries import get_images_of_post, get_thumbnails_of_posts
+from posting.images.store import find_thumbnails_of_posts, get_images_of_posts
 from posting.pages import markdown, templating, threads
 from posting.pages.schemas import DeletedQuery, FrontPageQuery, MemberQuery, PostQuery, SearchQuery
 from posting.pages.templating import find_own_file, markdown_renderer, page
-from posting.posts.queries import ORDERS, get_post, list_pinned_posts, select_posts
 from posting.posts.schemas import Preview, PreviewInput
-from posting.posts.search import INDEX as POST_INDEX
-from posting.search.results import paginate_results
+from posting.posts.store import find_posts, get_post, list_pinned_posts, list_posts
 from posting.search.words import has_short_prefix, parse_query, split_words
 from posting.web import errors
 from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Access, Blueprint, Reply, View
 from posting.web.limits import Limit
-from posting.web.pagination import Page, paginate
+from posting.web.pagination import Page
 from posting.web.static_files import send_static_file
 
 POSTS_PER_PAGE = 20
@@ -94,7 +91,7 @@ def page_of_api(rule: str) -> Callable[[View], View]:
 def add_thumbnails(posts: Page) -> None:
     """Add to posts the thumbnail of their first image, or None."""
     illustrated = [post["id"] for post in posts.items if post["image_count"]]
-    thumbnails = get_thumbnails_of_posts(illustrated) if illustrated else {}
+    thumbnails = find_thumbnails_of_posts(illustrated) if illustrated else {}
     for post in posts.items:
         post["thumbnail"] = thumbnails.get(post["id"])
 
@@ -102,14 +99,8 @@ def add_thumbnails(posts: Page) -> None:
 @page_at("/", access=PAGE_READERS, query=FrontPageQuery())
 def show_latest_posts(query: dict[str, Any]) -> Reply:
     """Show the pinned posts, and then the latest ones."""
-    order = ORDERS[query["sort"]]
-    posts = paginate(
-        select_posts(excerpt=True),
-        limit=POSTS_PER_PAGE,
-        cursor=query.get("cursor"),
-        name=order.name,
-        time=order.time,
-        newest_first=True,
+    posts = list_posts(
+        limit=POSTS_PER_PAGE, cursor=query.get("cursor"), sort=query["sort"], text="beginning"
     )
     pinned = [] if "cursor" in query else list_pinned_posts()
     others = [post for post in posts.items if not post["pinned"]]  # on every page
@@ -127,18 +118,13 @@ def show_search_results(query: dict[str, Any]) -> Reply:
         return page("search.html", page=found, q=q, show=show, terms=split_words(q))
     is_short = has_short_prefix(q)
     words = "" if is_short else q
-    find_posts = show == "posts"
-    found = paginate_results(
-        POST_INDEX if find_posts else COMMENT_INDEX,
-        select_posts(content=True) if find_posts else COMMENTS_WITH_POSTS,
-        words,
-        limit=POSTS_PER_PAGE,
-        cursor=cursor,
-        max_length=MAX_LENGTH,
-    )
-    terms = parse_query(words)
-    if find_posts:
+    options: dict[str, Any] = {"limit": POSTS_PER_PAGE, "cursor": cursor, "max_length": MAX_LENGTH}
+    if show == "posts":
+        found = find_posts(words, text="whole", **options)
         add_thumbnails(found)
+    else:
+        found = find_comments(words, **options)
+    terms = parse_query(words)
     return page("search.html", page=found, q=q, show=show, terms=terms, has_short_prefix=is_short)
 
 
@@ -146,7 +132,7 @@ def show_search_results(query: dict[str, Any]) -> Reply:
 def show_post(id: str, query: dict[str, Any]) -> Reply:
     """Show a post with its images and comments."""
     post = get_post(id)
-    images = get_images_of_post(id) if post["image_count"] else []
+    images = get_images_of_posts([id])[id] if post["image_count"] else []
     html = markdown_renderer(images)(post["content"])
     shown = markdown.image_ids(html)
     cursor = query.get("cursor")
@@ -170,13 +156,12 @@ def show_post(id: str, query: dict[str, Any]) -> Reply:
 
 def get_newest_comments(post_id: str, cursor: str | None) -> threads.ThreadPage:
     """Return a page of the comments on a post, newest first and not in threads."""
-    comments = paginate(
-        COMMENTS_ON_POST,
+    comments = list_comments_on(
+        post_id,
         limit=COMMENTS_PER_PAGE,
         cursor=cursor,
         name=f"{post_id}-newest",
         newest_first=True,
-        parameters={"post": post_id},
         max_length=MAX_LENGTH,
     )
     items = [threads.ThreadItem(comment, 1) for comment in comments.items]
@@ -189,19 +174,14 @@ def show_member(username: str, query: dict[str, Any]) -> Reply:
     user = find_user(username)
     if user is None:
         raise NoSuchUser
-    show_posts = query["show"] == "posts"
-    statement = select_posts(excerpt=True, by_author=True)
-    found = paginate(
-        statement if show_posts else COMMENTS_BY_AUTHOR,
-        limit=POSTS_PER_PAGE if show_posts else COMMENTS_PER_PAGE,
-        cursor=query.get("cursor"),
-        name="list_posts" if show_posts else user["id"],
-        newest_first=True,
-        parameters={"author": user["id"]},
-        max_length=None if show_posts else MAX_LENGTH,
-    )
-    if show_posts:
+    id, cursor = user["id"], query.get("cursor")
+    if query["show"] == "posts":
+        found = list_posts(limit=POSTS_PER_PAGE, cursor=cursor, author=id, text="beginning")
         add_thumbnails(found)
+    else:
+        found = list_comments(
+            limit=COMMENTS_PER_PAGE, cursor=cursor, author=id, name=id, max_length=MAX_LENGTH
+        )
     return page("member.html", user=user, page=found, show=query["show"])
 
 
@@ -215,7 +195,7 @@ def show_editor() -> Reply:
 def show_edit_form(id: str) -> Reply:
     """Show the form for an edit of a post."""
     post = get_post(id)
-    return page("write.html", post=post, images=get_images_of_post(id))
+    return page("write.html", post=post, images=get_images_of_posts([id])[id])
 
 
 def render_preview(body: dict[str, str]) -> str:

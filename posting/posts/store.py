@@ -1,36 +1,224 @@
-"""Changes of posts, together with their entries in the search index and what they cause."""
+"""The SQL of posts: lists, single posts, locks, and changes with what they cause.
+
+All code locks rows in one order, so that no two requests wait for each other: rate-limit windows,
+the current user's account, the epoch to pin a post, posts by id, reports, idempotency keys, and
+last what `posting.db.purge` deletes. Only mentions lock their window later, after the post. A
+request that holds this window waits for nothing else except an idempotency key, so that is safe.
+Comments and images are changed only by the holder of their post's lock, who also deletes the
+notifications about them; other code skips notifications that are locked. A purge skips a locked
+epoch. On SQLite a writing transaction excludes all others, and `FOR UPDATE` does nothing.
+"""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import accumulate, takewhile
-from threading import Lock
-from time import sleep
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
+from posting.accounts.mentions import find_mentions
 from posting.changes import store as changes
-from posting.db.cascades import PAUSE, ROWS_PER_STEP, Step, delete_below
 from posting.db.editing import edit
-from posting.db.transactions import Row, execute, fetch_all, fetch_one, unit_of_work
-from posting.db.types import new_id, now
-from posting.moderation.store import close_reports_on_posts
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
+from posting.db.types import Position, new_id, now
+from posting.markdown import BEGINNING, excerpt, shorten
 from posting.notifications.telling import tell_of_post
 from posting.posts import schemas
-from posting.posts.locks import lock_posts
-from posting.posts.models import DELETED_POSTS, Post
-from posting.posts.search import INDEX
-from posting.posts.texts import PreparedText
-from posting.web.rows import Item, insert, to_item
+from posting.posts.models import Post
+from posting.search.entries import RowData, RowWords
+from posting.search.index import Index
+from posting.search.results import paginate_results
+from posting.web.pagination import Page, paginate
+from posting.web.problems import NoSuch
+from posting.web.rows import Item, insert, select, to_item, to_items
 
-POSTS_PER_STEP = 100
-COMMENTS_PER_STEP = 1000  # below the posts of a step; a post with more is a step of its own
-# In place of the text of a post of which only the rows that belong to it are left.
-NO_TEXT = {"title": "-", "content": "-"}
+# How much of the text of each post a list has.
+Text = Literal["none", "beginning", "whole"]
 
-_finishing = Lock()
+# For each order of a list: the name in its cursors, and the column of its time.
+ORDERS = {"new": ("list_posts", "created_at"), "active": ("active_posts", "last_activity_at")}
 
+
+class NoSuchPost(NoSuch, thing="post"):
+    pass
+
+
+@dataclass(frozen=True)
+class PreparedText:
+    """The words of a row, and the names that its content mentions and its former content did not.
+
+    They are found before the transaction begins, since this may take 0.2 seconds.
+    """
+
+    words: RowWords
+    mentions: frozenset[str]
+
+
+_IS_IT = sa.and_(Post.id == sa.bindparam("id"), Post.deleted_at.is_(None))
+_POST = select(schemas.Post, Post).add_columns(Post.version).where(_IS_IT)
+_ID = sa.select(Post.id).where(_IS_IT)
+_LOCKED = sa.select(Post.locked.label("locked")).where(_IS_IT)
+_LOCK_POST = _LOCKED.with_for_update()
+_MARKS = sa.select(Post.locked_at, Post.pinned_at).where(_IS_IT)
+_GET_FOR_UPDATE = sa.select(Post.__table__).where(_IS_IT).with_for_update()
 _INSERT = insert(schemas.Post, Post).returning(Post.version)
+
+
+@cache
+def _select(text: Text, *, by_author: bool = False) -> sa.Select[*tuple[Any, ...]]:
+    """Return the SELECT of a list of posts, perhaps of those by the parameter `author`."""
+    statement = select(schemas.PostBrief, Post, without=() if text == "whole" else ("content",))
+    statement = statement.where(Post.deleted_at.is_(None))
+    if text == "beginning":
+        content = sa.func.substr(Post.content, 1, BEGINNING)
+        statement = statement.add_columns(content.label("content"))
+    return statement.where(Post.author_id == sa.bindparam("author")) if by_author else statement
+
+
+_IS_PINNED = Post.pinned_at.is_not(None)
+_PINNED = _select("beginning").where(_IS_PINNED).order_by(Post.pinned_at.desc(), Post.id)
+_PINNED_PLACES = sa.select(Post.created_at, Post.id).where(_IS_PINNED)
+
+
+def list_posts(
+    *,
+    limit: int,
+    cursor: str | None,
+    sort: str = "new",
+    author: str | None = None,
+    pinned: bool = False,
+    text: Text = "none",
+    max_length: int | None = None,
+    parameter: str = "cursor",
+) -> Page:
+    """Return a page of all posts, of those of an author, or of the pinned ones.
+
+    See `paginate` for `max_length` and `parameter`.
+    """
+    name, time = ORDERS[sort]
+    return paginate(
+        _select(text, by_author=author is not None),
+        limit=limit,
+        cursor=cursor,
+        name=name,
+        time=time,
+        newest_first=True,
+        parameters={"author": author},
+        max_length=max_length,
+        parameter=parameter,
+        find=_list_pinned_positions if pinned else None,
+    )
+
+
+def find_posts(
+    words: str,
+    *,
+    limit: int,
+    cursor: str | None,
+    author: str | None = None,
+    text: Text = "none",
+    max_length: int | None = None,
+) -> Page:
+    """Return a page of the posts, perhaps of an author, in which all words occur, newest first.
+
+    Raise SearchBusy.
+    """
+    return paginate_results(
+        INDEX,
+        _select(text, by_author=author is not None),
+        words,
+        limit=limit,
+        cursor=cursor,
+        author=author,
+        max_length=max_length,
+    )
+
+
+def list_pinned_posts() -> list[Item]:
+    """Return the pinned posts with the beginning of their text, the last pinned first."""
+    return to_items(fetch_all(_PINNED))
+
+
+def _list_pinned_positions(after: Position | None, limit: int) -> list[Position]:
+    """Return the positions of pinned posts, newest first, after one of them.
+
+    For `paginate`: SQLite would go through all posts in its order to find the five.
+    """
+    places = [(row.created_at, row.id) for row in fetch_all(_PINNED_PLACES)]
+    return sorted((place for place in places if not after or place < after), reverse=True)[:limit]
+
+
+def get_post(id: str) -> Item:
+    """Return a post with `version`. Raise NoSuchPost."""
+    return to_item(_found(fetch_one(_POST, id=id)))
+
+
+def get_marks(id: str) -> Row:
+    """Return since when a post is locked, and since when it is pinned. Raise NoSuchPost."""
+    return _found(fetch_one(_MARKS, id=id))
+
+
+def is_locked(id: str) -> bool:
+    """Return whether members may not comment on a post. Raise NoSuchPost."""
+    return bool(_found(fetch_one(_LOCKED, id=id)).locked)
+
+
+def post_exists(id: str) -> bool:
+    return fetch_one(_ID, id=id) is not None
+
+
+def count_posts_by(author_id: str) -> int:
+    """Return how many posts a user has written."""
+    count: int = fetch_value(sa.select(sa.func.count()).where(Post.author_id == author_id))
+    return count
+
+
+def lock_post(id: str) -> Row:
+    """Lock a row of a post, and return whether members may not comment on it, as `locked`.
+
+    Raise NoSuchPost.
+    """
+    return _found(execute(_LOCK_POST, id=id).one_or_none())
+
+
+def get_post_for_update(id: str) -> Row:
+    """Lock a row of a post and return its columns. Raise NoSuchPost."""
+    return _found(execute(_GET_FOR_UPDATE, id=id).one_or_none())
+
+
+def _found(row: Row | None) -> Row:
+    if row is None:
+        raise NoSuchPost
+    return row
+
+
+def select_for_update(condition: sa.ColumnElement[bool]) -> sa.Select[str]:
+    """Return the SELECT that locks the posts that match a condition."""
+    return sa.select(Post.id).where(condition).order_by(Post.id).with_for_update()
+
+
+def lock_posts(condition: sa.ColumnElement[bool]) -> None:
+    """Lock the posts that match a condition."""
+    execute(select_for_update(condition))
+
+
+INDEX = Index(
+    "post", Post, ["title", "content"], lock=lambda ids: select_for_update(Post.id.in_(ids))
+)
+
+
+def prepare_text(index: Index, row: RowData, *, former: str | None = None) -> PreparedText:
+    """Return what is found in a row whose `content` was `former`."""
+    content = row["content"] or ""
+    mentions: frozenset[str] = frozenset()
+    if content != former:
+        mentions = find_mentions(content) - find_mentions(former or "")
+    return PreparedText(index.split(row), mentions)
+
+
+def describe_post(post: Row) -> str:
+    """Return the title of a post and the beginning of its text, in one line."""
+    return shorten(f"{post.title}: {excerpt(post.content)}")
 
 
 def insert_post(author_id: str, body: Mapping[str, Any], text: PreparedText) -> Item:
@@ -50,122 +238,37 @@ def insert_posts(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def edit_post(post: Row, values: Mapping[str, Any], text: PreparedText) -> None:
-    """Edit a locked post, whose text was prepared before the transaction began."""
+    """Edit a locked post."""
     if edit(Post, post, values):
         INDEX.replace({**post._mapping, **values, "version": post.version + 1}, text.words)
         tell_of_post(post.id, post.author_id, text.mentions)
         changes.record("post", post.id, post.id, "edited")
 
 
-def let_members_comment(post: Row, *, may: bool) -> bool:
-    """Set whether members may comment on a post. Return whether this changes anything."""
-    return _mark(post, "locked_at", is_marked=not may)
+def close_discussion(post: Row) -> bool:
+    """Let only moderators comment on a locked post. Return whether this changes anything."""
+    return _mark(post, "locked_at", is_marked=True)
 
 
-def pin_post(post: Row, *, is_pinned: bool) -> bool:
-    """Set whether a post is pinned. Return whether this changes anything."""
-    return _mark(post, "pinned_at", is_marked=is_pinned)
+def open_discussion(post: Row) -> bool:
+    """Let all members comment on a locked post. Return whether this changes anything."""
+    return _mark(post, "locked_at", is_marked=False)
+
+
+def pin_post(post: Row) -> bool:
+    """Pin a locked post to the front page. Return whether this changes anything."""
+    return _mark(post, "pinned_at", is_marked=True)
+
+
+def unpin_post(post: Row) -> bool:
+    """Take a locked post from the top of the front page. Return whether this changes anything."""
+    return _mark(post, "pinned_at", is_marked=False)
 
 
 def _mark(post: Row, name: str, *, is_marked: bool) -> bool:
-    """Set or clear a timestamp of a post. This is no edit, so the post keeps its version."""
+    """Set or clear a timestamp of a post. This is not an edit, so the post keeps its version."""
     if (getattr(post, name) is not None) == is_marked:
         return False
     execute(sa.update(Post).where(Post.id == post.id).values({name: now() if is_marked else None}))
     changes.record("post", post.id, post.id, "edited")
     return True
-
-
-def delete_posts(condition: sa.ColumnElement[bool]) -> None:
-    """Delete the locked posts that match a condition.
-
-    After this, no reader sees them. If very many rows belong to them, some of these rows are left:
-    call `finish_deletions` after the commit.
-    """
-    posts = fetch_all(sa.select(Post.created_at, Post.id, Post.version).where(condition))
-    if not posts:
-        return
-    ids = [post.id for post in posts]
-    changes.record_deletion_of_posts(ids)
-    close_reports_on_posts(ids)
-    INDEX.remove([(post.created_at, post.id) for post in posts])
-    done = delete_below(Post, ids, ROWS_PER_STEP)
-    execute(sa.delete(Post).where(Post.id.in_(done)))
-    if left := [post._mapping for post in posts if post.id not in done]:
-        hidden = {"deleted_at": now(), "author_id": None, "pinned_at": None, **NO_TEXT}
-        execute(sa.update(Post).where(Post.id.in_([post["id"] for post in left])).values(hidden))
-        INDEX.add(INDEX.split_all([{**post, **hidden} for post in left]))
-
-
-def finish_deletions() -> None:
-    """Delete the rows that are left of deleted posts, in steps, such as after a process was killed.
-
-    One thread of a process does this for all, so that no other deletion waits for it. If the
-    database is too busy, the rows stay until the next deletion or the next start of the service.
-    """
-    if not _are_left() or not _finishing.acquire(blocking=False):
-        return
-    try:
-        with suppress(sa.exc.SQLAlchemyError):
-            while _are_left():
-                with unit_of_work():
-                    is_done = not _finish_step()
-                if is_done:
-                    break
-                sleep(PAUSE)
-    finally:
-        _finishing.release()
-
-
-def _are_left() -> bool:
-    """Return whether rows of deleted posts are left."""
-    return fetch_one(DELETED_POSTS.limit(1)) is not None
-
-
-def _finish_step() -> bool:
-    """Delete some of what is left of a deleted post, and return whether there was one."""
-    oldest = sa.select(Post.id, Post.created_at).where(Post.deleted_at.is_not(None))
-    oldest = oldest.order_by(Post.deleted_at, Post.id).limit(1)
-    post = execute(oldest.with_for_update(skip_locked=True)).one_or_none()
-    if post is None:
-        return False
-    if delete_below(Post, [post.id], ROWS_PER_STEP):
-        INDEX.remove([(post.created_at, post.id)])
-        execute(sa.delete(Post).where(Post.id == post.id))
-    return True
-
-
-def _remove_author(condition: sa.ColumnElement[bool]) -> None:
-    """Remove the author of the locked posts that match a condition."""
-    update = sa.update(Post).where(condition).values(author_id=None).returning(Post.id)
-    if ids := execute(update).scalars().all():
-        changes.record_all("post", {id: id for id in ids}, "edited")
-
-
-def clear_step(user_id: str, *, with_content: bool) -> Step:
-    """Clear some posts of a user, or delete some of what is left of deleted posts."""
-    own = sa.select(Post.id, Post.comment_count).where(Post.author_id == user_id).order_by(Post.id)
-    posts = execute(own.limit(POSTS_PER_STEP).with_for_update()).all()
-    if not posts:
-        return Step(0, has_more=_finish_step())
-    ids = [post.id for post in posts]
-    if with_content:
-        ids = ids[: _count_in_step([post.comment_count for post in posts])]
-        delete_posts(Post.id.in_(ids))
-    else:
-        _remove_author(Post.id.in_(ids))
-    has_more = len(ids) < len(posts) or len(ids) == POSTS_PER_STEP
-    return Step(len(ids), has_more=has_more or _are_left())
-
-
-def _count_in_step(comment_counts: Sequence[int]) -> int:
-    """Return how many posts with these numbers of comments are deleted in one step."""
-    in_step = takewhile(lambda total: total <= COMMENTS_PER_STEP, accumulate(comment_counts))
-    return max(1, len(list(in_step)))
-
-
-def clear_rest(user_id: str, *, with_content: bool) -> None:
-    """Clear the posts that a user has written since the last step, and lock them first."""
-    lock_posts(Post.author_id == user_id)
-    clear = delete_posts if with_content else _remove_author
-    clear(Post.author_id == user_id)

@@ -8,20 +8,16 @@ from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_d
 from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
 from posting.db.transactions import after_commit
-from posting.images.queries import list_images_of_posts
+from posting.images.store import list_images_of_posts
 from posting.moderation import log
-from posting.posts import queries, schemas, store
-from posting.posts.locks import get_post_for_update
+from posting.posts import schemas, store
+from posting.posts.deletion import delete_posts, finish_deletions
 from posting.posts.models import Post
-from posting.posts.queries import NoSuchPost
-from posting.posts.search import INDEX
-from posting.posts.texts import PreparedText, describe_post, prepare_text
-from posting.search.results import paginate_results
+from posting.posts.store import INDEX, NoSuchPost, PreparedText, prepare_text
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
 from posting.web.limits import Limit
-from posting.web.pagination import paginate
 from posting.web.urls import external_url
 
 LIMIT = Limit("posts", "LIMIT_POSTS", user_id)
@@ -49,28 +45,19 @@ class PostDeletionForbidden(NotAuthor):
 )
 def list_posts(query: dict[str, Any]) -> Reply:
     """List posts: the latest, or those that a search finds."""
-    limit, cursor, author = query["limit"], query.get("cursor"), query.get("author")
-    expand = query.get("expand", frozenset())
+    author, expand = query.get("author"), query.get("expand", frozenset())
     with_content = "content" in expand
-    statement = queries.select_posts(content=with_content, by_author=author is not None)
-    longest = MAX_CONTENT if with_content else None
+    options: dict[str, Any] = {
+        "limit": query["limit"],
+        "cursor": query.get("cursor"),
+        "author": author,
+        "text": "whole" if with_content else "none",
+        "max_length": MAX_CONTENT if with_content else None,
+    }
     if words := query.get("q"):
-        page = paginate_results(
-            INDEX, statement, words, limit=limit, cursor=cursor, author=author, max_length=longest
-        )
+        page = store.find_posts(words, **options)
     else:
-        order = queries.ORDERS[query["sort"]]
-        page = paginate(
-            statement,
-            limit=limit,
-            cursor=cursor,
-            name=order.name,
-            time=order.time,
-            newest_first=True,
-            parameters={"author": author},
-            max_length=longest,
-            find=queries.list_pinned_positions if "pinned" in query else None,
-        )
+        page = store.list_posts(sort=query["sort"], pinned="pinned" in query, **options)
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
     if "images" in expand:
@@ -111,7 +98,7 @@ def get_post(id: str) -> Reply:
 
 def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> PreparedText:
     """Prepare the text of an edit, if the current user may edit the post."""
-    post = queries.get_post(id)
+    post = store.get_post(id)
     _check_edit(post["author"] and post["author"]["id"], condition, post["version"])
     return prepare_text(INDEX, post | body, former=post["content"])
 
@@ -128,7 +115,7 @@ def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> Prepare
 )
 def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: PreparedText) -> Reply:
     """Edit your own post."""
-    post = get_post_for_update(id)
+    post = store.get_post_for_update(id)
     _check_edit(post.author_id, condition, post.version, post.updated_at)
     store.edit_post(post, body, prepared)
     return _detail(id)
@@ -144,14 +131,14 @@ def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: Pre
 )
 def delete_post(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete your own post, or any post as a moderator."""
-    post = get_post_for_update(id)
+    post = store.get_post_for_update(id)
     if not may_delete(post.author_id):
         raise PostDeletionForbidden
     condition.require_version(post.version, post.updated_at)
-    excerpt, reason = describe_post(post), query.get("reason")
+    excerpt, reason = store.describe_post(post), query.get("reason")
     log.record_removal("post", id, post.author_id, excerpt=excerpt, reason=reason)
-    store.delete_posts(Post.id == id)
-    after_commit(store.finish_deletions)
+    delete_posts(Post.id == id)
+    after_commit(finish_deletions)
     return None
 
 
@@ -166,7 +153,7 @@ def _check_edit(
 
 def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a post with its images, and its ETag."""
-    post = queries.get_post(id)
+    post = store.get_post(id)
     post["images"] = list_images_of_posts([id])[id] if post["image_count"] else []
     version = post.pop("version")
     return post, etag_header(post, version)

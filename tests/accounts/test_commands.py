@@ -8,13 +8,13 @@ import sqlalchemy as sa
 
 from posting.accounts import deletion, queries
 from posting.accounts.models import Act, User
-from posting.comments import store as comment_store
+from posting.comments import deletion as comment_deletion
 from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.transactions import unit_of_work
 from posting.db.types import now, to_rfc3339
 from posting.invitations.store import create_invitation
-from posting.posts import store as post_store
+from posting.posts import deletion as post_deletion
 from tests.conftest import PASSWORD, apply
 from tests.helpers.assertions import assert_problem
 from tests.helpers.threads import in_thread
@@ -305,8 +305,8 @@ class TestDeletion:
         alice.create_post("On looms")
         pauses = []
         monkeypatch.setattr(deletion, "sleep", pauses.append)
-        monkeypatch.setattr(comment_store, "COMMENTS_PER_STEP", 2)
-        monkeypatch.setattr(post_store, "POSTS_PER_STEP", 2)
+        monkeypatch.setattr(comment_deletion, "COMMENTS_PER_STEP", 2)
+        monkeypatch.setattr(post_deletion, "POSTS_PER_STEP", 2)
         monkeypatch.setattr("posting.progress.SECONDS_BETWEEN_LINES", 0)
         result = app.test_cli_runner().invoke(
             args=["users", "delete", "alice", "--content", content, "--yes"]

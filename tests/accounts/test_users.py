@@ -12,9 +12,9 @@ from posting.accounts import deletion
 from posting.accounts.models import User
 from posting.accounts.passwords import hash_password
 from posting.accounts.views import users
-from posting.comments import store as comment_store
+from posting.comments import deletion as comment_deletion
 from posting.db.base import db
-from posting.posts import store as post_store
+from posting.posts import deletion as post_deletion
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem, error_locations
 from tests.helpers.threads import in_thread
@@ -420,8 +420,8 @@ class TestDeletionInSteps:
 
     @pytest.fixture(autouse=True)
     def small_steps(self, monkeypatch):
-        monkeypatch.setattr(comment_store, "COMMENTS_PER_STEP", 3)
-        monkeypatch.setattr(post_store, "POSTS_PER_STEP", 2)
+        monkeypatch.setattr(comment_deletion, "COMMENTS_PER_STEP", 3)
+        monkeypatch.setattr(post_deletion, "POSTS_PER_STEP", 2)
 
     @pytest.fixture
     def between_steps(self, monkeypatch):

@@ -14,13 +14,13 @@ from posting import testbed
 from posting.accounts.models import User
 from posting.changes import queries, store
 from posting.changes.models import LIFETIME, Change
-from posting.comments import store as comment_store
+from posting.comments import deletion as comment_deletion
 from posting.db.base import db
 from posting.db.epoch import Epoch, current_epoch, renew_epoch
 from posting.db.transactions import fetch_all, fetch_value, transaction, unit_of_work
 from posting.db.types import now
 from posting.ops.backup import PG_RESTORE
-from posting.posts import store as post_store
+from posting.posts import deletion as post_deletion
 from tests.conftest import PASSWORD, POSTGRES, apply
 from tests.helpers.assertions import assert_problem
 from tests.helpers.changes import cursor_of_now, wait_for_others
@@ -181,8 +181,8 @@ def test_an_account_is_deleted(alice, moderator, flask, changed, by):
 
 @pytest.mark.parametrize("size", [1, 100])
 def test_deleting_an_account_with_its_content(alice, bob, changed, monkeypatch, size):
-    monkeypatch.setattr(comment_store, "COMMENTS_PER_STEP", size)
-    monkeypatch.setattr(post_store, "POSTS_PER_STEP", size)
+    monkeypatch.setattr(comment_deletion, "COMMENTS_PER_STEP", size)
+    monkeypatch.setattr(post_deletion, "POSTS_PER_STEP", size)
     own, other = alice.create_post("On engines"), bob.create_post("On looms")
     below, image = bob.add_comment(own, "x"), alice.add_image(own)
     answered, last = alice.add_comment(other, "y"), alice.add_comment(other, "z")

@@ -104,7 +104,7 @@ def test_a_parent_precedes_its_replies_on_all_pages(alice, anonymous, post, limi
     """Even if the clock stands still, or is behind the clock of another machine."""
     start = now()
     times = [start - timedelta(seconds=second) for second in range(3)]
-    monkeypatch.setattr("posting.comments.threads.now", lambda: random.choice(times))
+    monkeypatch.setattr("posting.comments.store.now", lambda: random.choice(times))
     comments = [alice.add_comment(post, "root")]
     for number in range(20):
         parent_id = random.choice(comments)["id"] if number % 3 else None

@@ -6,7 +6,7 @@ from posting import create_app
 from posting.db.base import db
 from posting.ops import doctor
 from posting.posts.models import Post
-from posting.posts.search import INDEX
+from posting.posts.store import INDEX
 
 GOOD = {
     "PASSWORD_HASH": "scrypt:32768:8:3",

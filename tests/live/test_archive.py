@@ -12,9 +12,10 @@ import sqlalchemy as sa
 from posting import create_app
 from posting.db.base import db
 from posting.db.engine import close_connections
+from posting.db.transactions import unit_of_work
 from posting.db.types import new_id, now
 from posting.images.models import Image, ImageData
-from posting.images.queries import UPDATE_COUNT
+from posting.images.store import count_images
 from posting.posts.models import Post
 from tests.conftest import new_database
 from tests.live.clients import scaled
@@ -61,9 +62,9 @@ def add_large_images(url):
             db.session.add_all([image, ImageData(image_id=image.id, data=data)])
             db.session.commit()
             db.session.expunge_all()
-        db.session.execute(UPDATE_COUNT, {"post": post_id})
-        db.session.commit()
         db.session.remove()
+        with unit_of_work():
+            count_images(post_id)
         close_connections()
 
 

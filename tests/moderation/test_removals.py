@@ -87,8 +87,8 @@ class TestRemovalOfEverything:
     def test_it_takes_steps_until_nothing_is_left(
         self, alice, bob, moderator, written, monkeypatch
     ):
-        monkeypatch.setattr("posting.comments.store.COMMENTS_PER_STEP", 1)
-        monkeypatch.setattr("posting.posts.store.POSTS_PER_STEP", 2)
+        monkeypatch.setattr("posting.comments.deletion.COMMENTS_PER_STEP", 1)
+        monkeypatch.setattr("posting.posts.deletion.POSTS_PER_STEP", 2)
         steps = []
         while not steps or steps[-1]["left"]:
             steps.append(self.remove(moderator, alice, reason="Advertising."))
@@ -115,7 +115,7 @@ class TestRemovalOfEverything:
         assert [told["reason"] for told in removals(alice)] == found
 
     def test_a_step_has_few_comments_of_others(self, alice, bob, moderator, monkeypatch):
-        monkeypatch.setattr("posting.posts.store.COMMENTS_PER_STEP", 3)
+        monkeypatch.setattr("posting.posts.deletion.COMMENTS_PER_STEP", 3)
         for count in (1, 2, 1, 7, 0):
             post = alice.create_post("On engines")
             for _ in range(count):

@@ -7,14 +7,14 @@ import sys
 import pytest
 import sqlalchemy as sa
 
-from posting.comments import store as comment_store
+from posting.comments import deletion as comment_deletion
 from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.transactions import fetch_all, fetch_value
 from posting.images.models import Image, ImageData, Thumbnail
 from posting.indexes import INDEXES
 from posting.notifications.models import Notification, Subscription
-from posting.posts import store
+from posting.posts import deletion
 from posting.posts.models import Post
 from posting.web.idempotency import IdempotencyKey
 from tests.changes.test_changes import follow
@@ -33,16 +33,16 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch):
-    for module in (store, comment_store):
+    for module in (deletion, comment_deletion):
         monkeypatch.setattr(module, "ROWS_PER_STEP", LIMIT)
-    monkeypatch.setattr(store, "PAUSE", 0)
+    monkeypatch.setattr(deletion, "PAUSE", 0)
     monkeypatch.setattr("posting.accounts.deletion.PAUSE", 0)
 
 
 @pytest.fixture
 def killed(monkeypatch):
     """Let the process end after the first transaction of a deletion."""
-    monkeypatch.setattr(store, "_finish_step", kill)
+    monkeypatch.setattr(deletion, "_finish_step", kill)
 
 
 def kill():
@@ -97,7 +97,7 @@ def test_no_transaction_deletes_more_rows_than_a_step(app, alice, large, deleted
 
 
 def test_a_small_post_is_deleted_in_one_transaction(app, alice, monkeypatch, deleted_rows):
-    monkeypatch.setattr(store, "ROWS_PER_STEP", 100)
+    monkeypatch.setattr(deletion, "ROWS_PER_STEP", 100)
     post = alice.create_post("On engines")
     alice.add_comment(post, "And cloth?")
     deleted_rows[:] = [0]
@@ -210,7 +210,7 @@ def test_its_text_is_gone_from_the_database(app, half_deleted):
 def test_the_next_deletion_finishes_it(request, app, large, monkeypatch, act):
     alice, bob, moderator = map(request.getfixturevalue, ("alice", "bob", "moderator"))
     with monkeypatch.context() as killing:
-        killing.setattr(store, "_finish_step", kill)
+        killing.setattr(deletion, "_finish_step", kill)
         with pytest.raises(Killed):
             alice.delete(f"/posts/{large['id']}")
     assert count(app, Post) == [1]
@@ -276,7 +276,7 @@ def test_a_busy_database_leaves_the_rest_to_the_next_deletion(app, alice, large,
         raise sa.exc.OperationalError("BEGIN", None, Exception("database is locked"))
 
     with monkeypatch.context() as busy:
-        busy.setattr(store, "unit_of_work", fail)
+        busy.setattr(deletion, "unit_of_work", fail)
         assert alice.delete(f"/posts/{large['id']}").status_code == 204
     assert count(app, Post) == [1]
     assert_problem(alice.get(f"/posts/{large['id']}"), 404)
@@ -285,7 +285,7 @@ def test_a_busy_database_leaves_the_rest_to_the_next_deletion(app, alice, large,
 
 
 def test_a_deletion_does_not_wait_for_those_of_others(app, alice, bob, large):
-    with store._finishing:  # another thread is at it
+    with deletion._finishing:  # another thread is at it
         assert alice.delete(f"/posts/{large['id']}").status_code == 204
     assert count(app, Post) == [1]
     bob.delete(f"/posts/{bob.create_post('x')['id']}")
@@ -293,7 +293,7 @@ def test_a_deletion_does_not_wait_for_those_of_others(app, alice, bob, large):
 
 
 def test_a_start_finishes_the_deletion_of_a_process_that_was_killed(app, alice, large):
-    with store._finishing:
+    with deletion._finishing:
         alice.delete(f"/posts/{large['id']}")
     assert count(app, Post) == [1]
     settings = {"POSTING_DATABASE_URL": app.config["DATABASE_URL"]}

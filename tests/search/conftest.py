@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from posting.comments import search as comment_search
+from posting.comments import store as comment_store
 from posting.comments.models import Comment
 from posting.db.base import db
-from posting.posts import search as post_search
+from posting.posts import store as post_store
 from posting.posts.models import Post
 
 
@@ -50,7 +50,7 @@ class Posts(Searched):
     """Posts. Those of `create` have the word title in their titles."""
 
     path, options, texts = "/posts", {"expand": "content"}, ["title", "content"]
-    model, index = Post, post_search.INDEX
+    model, index = Post, post_store.INDEX
 
     def create(self, client, text):
         return client.create_post("Title", content=text)
@@ -64,7 +64,7 @@ class Comments(Searched):
     """Comments on one post."""
 
     path, options, texts = "/comments", {}, ["content"]
-    model, index = Comment, comment_search.INDEX
+    model, index = Comment, comment_store.INDEX
 
     def __init__(self, app, post):
         super().__init__(app)

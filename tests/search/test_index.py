@@ -15,7 +15,7 @@ from posting.db.base import db
 from posting.db.migrations.upgrades import schema_change
 from posting.db.transactions import is_in_transaction, transaction
 from posting.db.types import new_id, now, truncate_to_milliseconds
-from posting.posts import search as post_search
+from posting.posts import store as post_store
 from posting.posts.models import Post
 from posting.search import index, postgres
 from posting.search.words import has_short_prefix, parse_query, split_words
@@ -425,7 +425,7 @@ def test_a_word_that_is_repeated_does_not_make_a_search_slow(app, anonymous):
 
     with app.app_context(), transaction() as connection:
         connection.execute(sa.insert(Post), posts)
-        sum(post_search.INDEX.build(connection))
+        sum(post_store.INDEX.build(connection))
     with app.app_context():
         engine = db.engine
     sa.event.listen(engine, "checkout", count_steps)

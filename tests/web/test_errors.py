@@ -12,7 +12,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from posting.db.base import db
 from posting.db.transactions import execute, transaction, unit_of_work
-from posting.posts.queries import NoSuchPost
+from posting.posts.store import NoSuchPost
 from tests.conftest import POSTGRES
 from tests.helpers.assertions import assert_problem
 

@@ -92,7 +92,7 @@ def test_a_response_that_is_older_than_a_commit_is_not_stored(app, anonymous, po
         monkeypatch.undo()
         return row
 
-    monkeypatch.setattr("posting.posts.queries.fetch_one", overtaken)
+    monkeypatch.setattr("posting.posts.store.fetch_one", overtaken)
     assert anonymous.get(url).json["title"] == post["title"]
     assert anonymous.get(url).json["title"] == "New"
 

@@ -26,9 +26,9 @@ from posting.moderation.models import REMOVED, USER, Report
 from posting.moderation.queries import find_suspension
 from posting.moderation.store import close_reports, notify_of_removal
 from posting.posts import store
-from posting.posts.locks import get_post_for_update
+from posting.posts.deletion import finish_deletions
 from posting.posts.models import Post
-from posting.posts.queries import NoSuchPost, get_marks
+from posting.posts.store import NoSuchPost, get_marks, get_post_for_update
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.errors import InvalidInput
 from posting.web.etags import Condition
@@ -168,7 +168,7 @@ def lock_post(id: str, condition: Condition) -> Reply:
     """Lock a post, so that only moderators can comment on it."""
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
-    if store.let_members_comment(post, may=False):
+    if store.close_discussion(post):
         log.record("locked", "post", id, post.author_id)
     return None
 
@@ -184,7 +184,7 @@ def unlock_post(id: str, condition: Condition) -> Reply:
     """Let all members comment on a post again."""
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
-    if store.let_members_comment(post, may=True):
+    if store.open_discussion(post):
         log.record("unlocked", "post", id, post.author_id)
     return None
 
@@ -218,7 +218,7 @@ def pin_post(id: str, condition: Condition) -> Reply:
     others = sa.select(sa.func.count()).where(Post.pinned_at.is_not(None), Post.id != id)
     if fetch_value(others) >= MAX_PINNED:
         raise TooManyPinned
-    if store.pin_post(post, is_pinned=True):
+    if store.pin_post(post):
         log.record("pinned", "post", id, post.author_id)
     return None
 
@@ -234,7 +234,7 @@ def unpin_post(id: str, condition: Condition) -> Reply:
     """Return a post to its place in the lists."""
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.pinned_at))
-    if store.pin_post(post, is_pinned=False):
+    if store.unpin_post(post):
         log.record("unpinned", "post", id, post.author_id)
     return None
 
@@ -265,7 +265,7 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     if removed and not is_under_way:
         log.record("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
-    after_commit(store.finish_deletions)
+    after_commit(finish_deletions)
     return {"removed": removed, "left": count_content(id)}
 
 

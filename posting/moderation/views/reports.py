@@ -15,15 +15,13 @@ from posting.accounts.current_user import (
 )
 from posting.accounts.models import PENDING
 from posting.accounts.queries import NoSuchUser, find_account_by_id
-from posting.comments.queries import NoSuchComment, get_comment_for_update
+from posting.comments.store import NoSuchComment, get_comment_for_update
 from posting.markdown import excerpt, shorten
 from posting.moderation import log, queries, schemas, store
 from posting.moderation.models import COMMENT, OPEN, POST, USER, Report
 from posting.moderation.queries import NoSuchReport
 from posting.moderation.store import AlreadyReported
-from posting.posts.locks import get_post_for_update
-from posting.posts.queries import NoSuchPost
-from posting.posts.texts import describe_post
+from posting.posts.store import NoSuchPost, describe_post, get_post_for_update
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition
 from posting.web.limits import Limit
