@@ -6,10 +6,11 @@ from contextlib import contextmanager
 import click
 import sqlalchemy as sa
 
-from posting.accounts.commands import moderation, users
+from posting.accounts.commands import users
 from posting.db.errors import error_code
 from posting.db.migrations.start_errors import start_error
 from posting.invitations.commands import invitations
+from posting.moderation.commands import moderation
 from posting.ops.commands import data, db, demo, doctor, images, openapi, search
 
 COMMANDS = (

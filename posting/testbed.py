@@ -19,9 +19,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from posting.accounts.models import MODERATOR, User
 from posting.accounts.passwords import hash_password
-from posting.accounts.queries import find_account
 from posting.accounts.schemas import Profile
-from posting.accounts.store import insert_user
+from posting.accounts.store import find_account, insert_user
 from posting.app import create_app
 from posting.config import CHEAP_PASSWORD_HASH, SETTINGS, StartError
 from posting.db.base import db

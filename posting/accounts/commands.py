@@ -1,4 +1,4 @@
-"""`flask users` and `flask moderation`: manage accounts, and review the moderation log."""
+"""`flask users`: manage accounts."""
 
 import json
 import re
@@ -11,14 +11,12 @@ import click
 from flask.cli import AppGroup
 from marshmallow import ValidationError
 
-from posting.accounts import passwords, store, tokens
+from posting.accounts import passwords, store
 from posting.accounts.deletion import clear_account, count_content, delete_account
 from posting.accounts.models import ACTIVE, MODERATOR, PENDING, STATES, SUSPENDED
-from posting.accounts.queries import find_account, list_accounts, list_acts, lock_account
 from posting.accounts.recovery import create_link
 from posting.accounts.schemas import ROLES, Profile, RemovalQuery
-from posting.accounts.store import approve_account
-from posting.accounts.usernames import UsernameTaken, create_account
+from posting.accounts.store import find_account, list_accounts, lock_account
 from posting.cli import escape, examples, json_option, link_base, print_link, warn_about_links
 from posting.db.migrations import require_current
 from posting.db.transactions import Row, unit_of_work
@@ -82,8 +80,8 @@ def create(name: str, moderator: bool) -> None:
     role = MODERATOR if moderator else "member"
     with unit_of_work():
         try:
-            user = create_account(**fields, role=role, password_hash=passwords.dummy_hash())
-        except UsernameTaken:
+            user = store.create_account(**fields, role=role, password_hash=passwords.dummy_hash())
+        except store.UsernameTaken:
             raise click.ClickException(f"The name {name} is taken.") from None
         _record("created", user["id"])
         code, expires_at = create_link(user["id"], FIRST_LINK_LIFETIME)
@@ -235,7 +233,7 @@ def approve(name: str) -> None:
     """Approve the account of NAME, which waits for approval. Then its owner can sign in."""
     with unit_of_work():
         user = _lock_user(name)
-        if not approve_account(user.id):
+        if not store.approve_account(user.id):
             click.echo(f"{user.username} needs no approval.")
             return
         _record("approved", user.id)
@@ -323,8 +321,8 @@ def reset_password(name: str) -> None:
     password_hash = passwords.hash_password(password)
     with unit_of_work():
         user = _lock_user(name)
-        passwords.store_password_hash(user.id, password_hash)
-        tokens.revoke_access(user.id)
+        store.store_password_hash(user.id, password_hash)
+        store.sign_out_everywhere(user.id)
         _record("password reset", user.id)
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
 
@@ -416,27 +414,3 @@ def _set_role(name: str, role: str) -> None:
 def _record(action: str, user_id: str, reason: str | None = None) -> None:
     """Record an act of the operator on an account."""
     log.record_by_operator(action, "user", user_id, user_id, reason)
-
-
-@examples("flask moderation log")
-@click.group(cls=AppGroup)
-def moderation() -> None:
-    """Review the actions of moderators and operators."""
-
-
-@examples("flask moderation log", "flask moderation log --limit 10")
-@moderation.command("log")
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
-def print_moderation_log(limit: int) -> None:
-    """Print the actions of moderators and operators, newest first.
-
-    Users appear with their current name, or with their id if the account is deleted.
-    """
-    require_current()
-    for act in list_acts(limit):
-        former = f"{act.moderator} ({act.moderator_id})" if act.moderator_id else act.moderator
-        user = act.user_name or act.user_id
-        target = log.describe_target(act.target_kind, act.target_id, user)
-        moderator = act.moderator_name or former
-        reason = f": {escape(act.reason)}" if act.reason else ""
-        click.echo(f"{to_rfc3339(act.created_at)} {moderator} {act.action} {target}{reason}")

@@ -1,21 +1,21 @@
-"""The current user, by the session or token of a request. Flask-Login is used here only."""
+"""The current user, by the session or token of a request, and the access rules."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import flask_login
 import sqlalchemy as sa
 from flask import Flask, Request, Response, current_app, g, request
-from flask.sessions import SessionInterface, SessionMixin
 from werkzeug.exceptions import Forbidden, NotFound
 
-from posting.accounts import queries, schemas, sessions, tokens
+from posting.accounts import schemas, sessions, store, tokens
 from posting.accounts.models import MODERATOR, Session, Token
 from posting.config import cookie_name, everyone_may_read, is_https
 from posting.db.access import database_access
 from posting.db.transactions import Row, execute
 from posting.web.endpoint import SAFE_METHODS, Access, current_endpoint
 from posting.web.errors import NotSignedIn, respond
+from posting.web.limits import Limit
 from posting.web.middleware.response_cache import is_visitor
 from posting.web.problems import Coded
 
@@ -53,6 +53,26 @@ def user_id() -> str:
     return current_user.id
 
 
+# Each edit is announced to apps that keep a copy, and its text is prepared like a new one.
+EDIT_LIMIT = Limit("edits", "LIMIT_COMMENTS", user_id)
+
+
+class NotAuthor(Coded, Forbidden):
+    """A base class of errors of members who are not the author. `description` says who may."""
+
+    error_code = "not_author"
+
+
+def is_author(author_id: str | None) -> bool:
+    """Return whether the current user is the author of something."""
+    return author_id == current_user.id
+
+
+def may_delete(author_id: str | None) -> bool:
+    """Return whether the current user may delete what an author has written."""
+    return is_author(author_id) or current_user.is_moderator
+
+
 def refuse_invalid_token() -> None:
     """Raise 401 if the request has a token that is not valid."""
     if _bearer_token(request) is not None:
@@ -62,7 +82,7 @@ def refuse_invalid_token() -> None:
 def require_reader() -> None:
     """Raise 401 unless the request has a valid session or token.
 
-    Flask-Login does not learn the user, since the response must be the same for all readers.
+    This makes nobody the current user, since the response must be the same for all readers.
     """
     _authenticate()
 
@@ -97,34 +117,27 @@ def require_user() -> None:
 
     A token wins over a session.
     """
-    user = _authenticate()
-    if not (user.may_write or request.method in SAFE_METHODS):
+    g.user = _authenticate()
+    if not (g.user.may_write or request.method in SAFE_METHODS):
         raise tokens.InsufficientScope
-    flask_login.login_user(user)
 
 
 def require_moderator() -> None:
     """Raise an error as `require_user` does, and 403 unless the user is a moderator."""
     require_user()
-    if not current_user.is_moderator:
+    if not g.user.is_moderator:
         raise NotModerator
 
 
 def require_session() -> None:
     """Raise 401 unless the request has a valid session, and 403 if it has a token."""
-    user = _authenticate()
-    if user.token_id:
+    g.user = _authenticate()
+    if g.user.token_id:
         raise tokens.TokenNotAllowed
-    flask_login.login_user(user)
 
 
 def _authenticate() -> CurrentUser:
-    """Return the user of this request. Raise 401 unless the session or token is valid now.
-
-    A `request_loader` would not do. Flask-Login calls it once, but a session may end while the body
-    arrives. It does not call it at all if the request has a cookie `remember_token`, which another
-    program on the same host may have set.
-    """
+    """Return the user of this request. Raise 401 unless the session or token is valid now."""
     user = None if is_visitor(request.environ) else _find_user(request)
     if user is None:
         raise _not_signed_in()
@@ -177,43 +190,34 @@ _SESSION = sa.select(Session.id).where(Session.id == sa.bindparam("id"))
 _TOKEN = sa.select(Token.id).where(Token.id == sa.bindparam("id"))
 
 
-class RequestSession(dict[str, Any], SessionMixin):
-    """The notes of Flask-Login about the user of a request."""
-
-
-class RequestSessions(SessionInterface):
-    """Flask's own sessions. They end with the request and are never sent."""
-
-    def open_session(self, app: Flask, request: Request) -> RequestSession:
-        return RequestSession()
-
-    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
-        pass
-
-
 def init_app(app: Flask) -> None:
     """Name the session cookie, and set up Flask-Login."""
     app.config["SESSION_COOKIE_NAME"] = cookie_name(app.config)
     app.config["SESSION_COOKIE_SECURE"] = is_https(app.config)
-    app.session_interface = RequestSessions()
+    # No cookie can have this name. With such a cookie, Flask-Login would not ask `load_user`.
+    app.config["REMEMBER_COOKIE_NAME"] = ";"
     manager = flask_login.LoginManager()
-    manager.request_loader(_refuse_to_load)
+    manager.request_loader(load_user)
     # Templates need no `current_user`, because pages are the same for everyone.
     manager.init_app(app, add_context_processor=False)
     app.register_error_handler(sa.exc.IntegrityError, _respond_to_broken_reference)
 
 
-def _refuse_to_load(_request: Request) -> None:
-    """Refuse to find the current user of an endpoint whose access rule requires none.
+def load_user(_request: Request) -> CurrentUser:
+    """Return the user that the access rule has found, as the loader of Flask-Login.
 
-    Its response must be the same for everyone, even if a request has a session or a token.
+    Raise RuntimeError for an endpoint whose rule requires no user. Its response must be the same
+    for everyone, even if a request has a session or a token.
     """
-    raise RuntimeError(f"{request.endpoint} requires no user, but reads the current user")
+    if "user" not in g:
+        raise RuntimeError(f"{request.endpoint} requires no user, but reads the current user")
+    user: CurrentUser = g.user
+    return user
 
 
 def get_own_account() -> Row:
     """Return the current user's account. Raise 401 if it is gone."""
-    user = queries.find_account_by_id(current_user.id)
+    user = store.find_account_by_id(current_user.id)
     if user is None:
         raise _not_signed_in()
     return user
@@ -226,7 +230,7 @@ def lock_current_user(*, exclusively: bool = False) -> None:
 
     Raise 401 if the account, the session or the token has ended since the request began.
     """
-    is_active = queries.lock_active_account(current_user.id, exclusively=exclusively)
+    is_active = store.lock_active_account(current_user.id, exclusively=exclusively)
     # A statement of its own, because that of the lock sees other tables as before it waited.
     access = (
         execute(_TOKEN, id=current_user.token_id)
@@ -266,6 +270,6 @@ def _respond_to_broken_reference(error: sa.exc.IntegrityError) -> Response:
         raise error
     return respond(
         NotFound("The request refers to something that no longer exists.")
-        if queries.user_exists(current_user.id)
+        if store.user_exists(current_user.id)
         else _not_signed_in()
     )

@@ -159,28 +159,3 @@ class RecoveryCode(Base):
     )
     code_hash: Mapped[str] = mapped_column(String(64), primary_key=True)
     created_at: Mapped[datetime] = mapped_column(default=now)
-
-
-class Act(Base):
-    """An entry of the moderation log: what a moderator or operator did to another user.
-
-    It outlives the content and the accounts that it names, so it has no foreign keys.
-    """
-
-    __tablename__ = "acts"
-
-    id: Mapped[str] = mapped_column(Identifier, primary_key=True, default=new_id)
-    moderator: Mapped[str] = mapped_column(String(32))  # the name at that time, or "operator"
-    moderator_id: Mapped[str | None] = mapped_column(Identifier)  # null for an operator
-    action: Mapped[str] = mapped_column(String(16))
-    target_kind: Mapped[str] = mapped_column(String(16))
-    target_id: Mapped[str] = mapped_column(Identifier)
-    user_id: Mapped[str | None] = mapped_column(Identifier)  # the author, or the account itself
-    reason: Mapped[str | None] = mapped_column(String(500))
-    created_at: Mapped[datetime] = mapped_column(default=now)
-
-    __table_args__ = (
-        Index(None, created_at, id),
-        Index(None, user_id, created_at, id),
-        CheckConstraint("length(reason) <= 500", name="reason_length"),
-    )

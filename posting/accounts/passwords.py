@@ -7,15 +7,13 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
 from typing import NamedTuple
 
-import sqlalchemy as sa
 from flask import current_app, g
 from werkzeug.exceptions import ServiceUnavailable
 from werkzeug.security import check_password_hash, generate_password_hash
 
-from posting.accounts import queries
-from posting.accounts.models import User
+from posting.accounts import store
 from posting.config import worker_threads
-from posting.db.transactions import Row, execute, unit_of_work
+from posting.db.transactions import Row, unit_of_work
 from posting.web.errors import NotSignedIn
 from posting.web.limits import Counts, Hits, Limit, require_space
 from posting.web.messages import Message
@@ -140,17 +138,12 @@ def current_hash(user: Row, password: str) -> str:
     return stored if is_current else hash_password(password)
 
 
-def store_password_hash(user_id: str, password_hash: str) -> None:
-    """Store the hash of a new password. It is no edit, so `updated_at` does not tell others."""
-    execute(sa.update(User).where(User.id == user_id), password_hash=password_hash)
-
-
 def lock_verified_account(user: Row) -> Row:
     """Lock an account's row and return it as it is now.
 
     Raise 401 if the account is gone, or its password is no longer the one that was verified.
     """
-    locked = queries.lock_account(user.id)
+    locked = store.lock_account(user.id)
     if locked is None or locked.password_hash != user.password_hash:
         raise NotSignedIn
     return locked

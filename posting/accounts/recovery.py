@@ -11,12 +11,10 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from posting.accounts import queries
-from posting.accounts.codes import is_secret, new_code, split_code
+from posting.accounts.codes import hash_token, is_secret, new_code, split_code
 from posting.accounts.models import RecoveryCode, ResetLink, User
-from posting.accounts.sessions import hash_token
 from posting.db.purge import purge_expired
-from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
+from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import Rfc3339Text, now
 from posting.web.rows import Item, to_item
 
@@ -51,11 +49,11 @@ def create_link(user_id: str, lifetime: timedelta) -> tuple[str, datetime]:
     return code, expires_at
 
 
-def verify_link(code: str) -> Row | None:
-    """Return the account of a link with this code, if there is one."""
+def is_link(code: str) -> bool:
+    """Return whether there is a link with this code."""
     id, secret = split_code(code)
     link = fetch_one(_LINK, id=id, time=now())
-    return queries.find_account_by_id(id) if link and is_secret(secret, link.secret_hash) else None
+    return link is not None and is_secret(secret, link.secret_hash)
 
 
 def find_account_id(username: str) -> str | None:
@@ -64,15 +62,15 @@ def find_account_id(username: str) -> str | None:
     return id
 
 
-def verify_recovery_code(id: str | None, code: str) -> Row | None:
-    """Return the account with this id if this is one of its recovery codes.
+def is_recovery_code(id: str | None, code: str) -> bool:
+    """Return whether this is a recovery code of the account with this id.
 
     This takes the same time whether there is such an account or not.
     """
     known = fetch_value(_CODES, id=id or "") or _NO_CODES
     code_hash = _hash_code(code)
     matches = [hmac.compare_digest(code_hash, each) for each in known.split()]
-    return queries.find_account_by_id(id) if id and any(matches) else None
+    return id is not None and any(matches)
 
 
 def use_link(user_id: str, code: str) -> bool:

@@ -4,7 +4,6 @@ Flask's signed cookie is not used, since it would stay valid after sign-out. The
 random token, the database its SHA-256, and deleting the row ends the session everywhere.
 """
 
-import hashlib
 import secrets
 from contextlib import suppress
 from datetime import datetime
@@ -14,18 +13,24 @@ import sqlalchemy as sa
 from flask import Request, Response, current_app, request
 
 from posting.accounts import schemas
+from posting.accounts.codes import hash_token
 from posting.accounts.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
-from posting.accounts.queries import NoSuchSession
 from posting.db.access import database_access
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, unit_of_work
 from posting.db.types import now
 from posting.web.idempotency import IdempotencyKey
 from posting.web.limits import RateWindow
+from posting.web.problems import NoSuch
 from posting.web.rows import select, to_item, to_items
 
 # last_seen_at is written at most this often, so that most reads write nothing.
 LAST_SEEN_PRECISION = SESSION_IDLE / 720
+
+
+class NoSuchSession(NoSuch, thing="session"):
+    pass
+
 
 _IS_VALID = sa.and_(
     Session.last_seen_at > sa.bindparam("oldest_last_seen_at", type_=Session.last_seen_at.type),
@@ -165,11 +170,6 @@ def cookie_header(token: str | None) -> dict[str, str]:
 def _token_of(sent: Request) -> str | None:
     """Return the token in the session cookie."""
     return sent.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
-
-
-def hash_token(token: str) -> str:
-    """Return the SHA-256 of a token, which is stored instead of it."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def _oldest_valid(time: datetime) -> dict[str, datetime]:

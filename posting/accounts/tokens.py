@@ -14,16 +14,15 @@ import sqlalchemy as sa
 from werkzeug.exceptions import Conflict, Forbidden
 
 from posting.accounts import schemas
+from posting.accounts.codes import hash_token
 from posting.accounts.models import TOKENS_PER_USER, Token, User
-from posting.accounts.queries import NoSuchToken
-from posting.accounts.recovery import delete_link, delete_recovery_codes
-from posting.accounts.sessions import LAST_SEEN_PRECISION, end_sessions, hash_token, touch
+from posting.accounts.sessions import LAST_SEEN_PRECISION, touch
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import now, truncate_to_milliseconds
 from posting.web.errors import InvalidInput, NotSignedIn
 from posting.web.messages import Message
-from posting.web.problems import Coded
+from posting.web.problems import Coded, NoSuch
 from posting.web.rows import insert, select, to_item, to_items
 
 PREFIX = "posting_"  # by which scanners for secrets can find tokens
@@ -53,6 +52,10 @@ _OF_USER = (
 )
 _INSERT = insert(schemas.Token, Token)
 _ONE_OF_USER = _OF_USER.where(Token.id == sa.bindparam("id"))
+
+
+class NoSuchToken(NoSuch, thing="token"):
+    pass
 
 
 class InvalidToken(NotSignedIn):
@@ -148,16 +151,6 @@ def delete_token(user_id: str, id: str) -> bool:
     return bool(execute(own).rowcount)
 
 
-def revoke_access(
-    user_id: str, *, except_session: str | None = None, keep_recovery_codes: bool = False
-) -> None:
-    """End all sessions and tokens of a user, except the session with the id `except_session`.
-
-    A link to set the password ends too. So do recovery codes, which somebody may have created who
-    knew the former password.
-    """
-    end_sessions(user_id, except_id=except_session)
+def delete_tokens(user_id: str) -> None:
+    """Delete all tokens of a user."""
     execute(sa.delete(Token).where(Token.user_id == user_id))
-    delete_link(user_id)
-    if not keep_recovery_codes:
-        delete_recovery_codes(user_id)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from posting.accounts.current_user import READERS
-from posting.changes import queries, schemas
-from posting.changes.queries import CursorExpired
+from posting.changes import schemas, store
+from posting.changes.store import CursorExpired
 from posting.web.endpoint import SHARED, Blueprint, Reply
 
 changes = Blueprint("changes", __name__, description="What was created, edited and deleted")
@@ -24,5 +24,5 @@ def list_changes(query: dict[str, Any]) -> Reply:
     To keep a copy of the content, take a cursor, read everything, and then follow the changes. Read
     an object that was created or edited again: a response of 404 means that it was deleted since.
     """
-    items, cursor = queries.list_changes(query.get("after"), query["limit"])
+    items, cursor = store.list_changes(query.get("after"), query["limit"])
     return {"changes": items, "cursor": cursor}

@@ -6,15 +6,18 @@ from typing import Any
 from werkzeug.exceptions import Forbidden
 
 from posting.accounts.current_user import (
+    EDIT_LIMIT,
     READERS,
     SIGNED_IN,
+    NotAuthor,
     current_user,
+    is_author,
     lock_current_user,
+    may_delete,
     user_id,
 )
-from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
-from posting.accounts.queries import NoSuchUser, user_exists
 from posting.accounts.schemas import RemovalQuery
+from posting.accounts.store import NoSuchUser, user_exists
 from posting.comments import schemas, store
 from posting.comments.deletion import delete_comments
 from posting.comments.store import INDEX, NoSuchComment

@@ -6,8 +6,16 @@ from typing import Any, TypedDict
 from flask import Response, current_app
 from werkzeug.exceptions import ServiceUnavailable
 
-from posting.accounts.current_user import READERS, SIGNED_IN, lock_current_user, user_id
-from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
+from posting.accounts.current_user import (
+    EDIT_LIMIT,
+    READERS,
+    SIGNED_IN,
+    NotAuthor,
+    is_author,
+    lock_current_user,
+    may_delete,
+    user_id,
+)
 from posting.accounts.schemas import RemovalQuery
 from posting.config import everyone_may_read
 from posting.db.transactions import Row, unit_of_work

@@ -12,7 +12,7 @@ from posting.cli import escape, examples, json_option, print_link
 from posting.db.migrations import require_current
 from posting.db.transactions import unit_of_work
 from posting.db.types import now
-from posting.invitations import queries, store
+from posting.invitations import store
 from posting.invitations.models import LIFETIME, MAX_LIFETIME, MAX_USES
 from posting.invitations.schemas import InvitationInput
 from posting.moderation import log
@@ -81,11 +81,11 @@ def print_invitations(as_json: bool) -> None:
     """
     require_current()
     if as_json:
-        for invitation in queries.list_invitations():
+        for invitation in store.list_all_invitations():
             click.echo(json.dumps(invitation))
         return
     click.echo(LINE.format("ID", "USES", "EXPIRES", "CREATED BY", "NOTE").rstrip())
-    for invitation in queries.list_invitations():
+    for invitation in store.list_all_invitations():
         used = invitation["uses"] - invitation["uses_left"]
         creator = invitation["created_by"]
         line = LINE.format(

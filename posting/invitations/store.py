@@ -1,5 +1,6 @@
-"""Changes of invitations: creation, and the use of one at sign-up."""
+"""The SQL of invitations: lists, creation, and the use of one at sign-up."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,9 +10,10 @@ from werkzeug.exceptions import Conflict
 
 from posting.accounts.codes import is_secret, new_code, split_code
 from posting.accounts.models import MODERATOR, User
-from posting.accounts.queries import lock_active_account
+from posting.accounts.schemas import Author
+from posting.accounts.store import lock_active_account
 from posting.db.purge import purge_expired
-from posting.db.transactions import Row, execute, fetch_one, fetch_value
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import new_id, now, truncate_to_milliseconds
 from posting.invitations import schemas
 from posting.invitations.models import (
@@ -23,8 +25,10 @@ from posting.invitations.models import (
 )
 from posting.web.errors import InvalidInput
 from posting.web.messages import Message
-from posting.web.problems import Coded
-from posting.web.rows import Item, insert, to_item
+from posting.web.pagination import Page, paginate
+from posting.web.problems import Coded, NoSuch
+from posting.web.rows import Item, columns, insert, pick, select, to_item
+from posting.web.schemas import MAX_PAGE_SIZE
 
 INVALID = Message(
     "invalid_invitation",
@@ -32,6 +36,15 @@ INVALID = Message(
 )
 NOT_IN_TIME = Message("out_of_range", "Must be in the future, within 90 days.")
 
+_INVITATIONS = select(schemas.Invitation, Invitation)
+_OF_USER = _INVITATIONS.where(Invitation.created_by_id == sa.bindparam("creator"))
+_ONE = _INVITATIONS.where(Invitation.id == sa.bindparam("id"))
+_USES = (
+    sa.select(InvitationUse.invitation_id, *columns(Author, User))
+    .join(User, User.id == InvitationUse.user_id)
+    .where(InvitationUse.invitation_id.in_(sa.bindparam("ids", expanding=True)))
+    .order_by(User.created_at, User.id)
+)
 _INSERT = insert(schemas.Invitation, Invitation)
 _INVITATION = sa.select(Invitation.secret_hash, Invitation.created_by_id).where(
     Invitation.id == sa.bindparam("id")
@@ -52,6 +65,10 @@ _TAKE_USE = (
 _RECORD_USE = sa.insert(InvitationUse)
 
 
+class NoSuchInvitation(NoSuch, thing="invitation"):
+    pass
+
+
 class TooManyInvitations(Coded, Conflict):
     error_code = "too_many_invitations"
     description = f"You have {OPEN_PER_USER} open invitations; end one of them first."
@@ -67,6 +84,62 @@ class Use:
     invitation_id: str
     invited_by_id: str | None
     role: str
+
+
+def list_invitations(*, limit: int, cursor: str | None, creator_id: str | None = None) -> Page:
+    """Return a page of all invitations, newest first, or of those that a user has created."""
+    page = paginate(
+        _OF_USER if creator_id else _INVITATIONS,
+        limit=limit,
+        cursor=cursor,
+        name="invitations",
+        newest_first=True,
+        parameters={"creator": creator_id},
+    )
+    return Page(_add_users(page.items), page.next_cursor)
+
+
+def list_all_invitations() -> Iterator[Item]:
+    """Yield all invitations, newest first, which are read page by page."""
+    cursor: str | None = None
+    while True:
+        page = list_invitations(limit=MAX_PAGE_SIZE, cursor=cursor)
+        yield from page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def get_invitation(id: str) -> Item:
+    """Return an invitation. Raise NoSuchInvitation."""
+    row = fetch_one(_ONE, id=id)
+    if row is None:
+        raise NoSuchInvitation
+    return _add_users([to_item(row)])[0]
+
+
+def _add_users(invitations: list[Item]) -> list[Item]:
+    """Add to invitations who signed up by them."""
+    users: dict[str, list[Item]] = {invitation["id"]: [] for invitation in invitations}
+    for use in fetch_all(_USES, ids=list(users)):
+        users[use.invitation_id].append(pick(Author, use))
+    for invitation in invitations:
+        invitation["used_by"] = users[invitation["id"]]
+    return invitations
+
+
+def find_inviter_of(user_id: str) -> str | None:
+    """Return the name of the member who invited a user, if there is one."""
+    inviter = sa.select(User.username).join(InvitationUse, InvitationUse.invited_by_id == User.id)
+    name: str | None = fetch_value(inviter.where(InvitationUse.user_id == user_id))
+    return name
+
+
+def list_invited_by(user_id: str) -> list[str]:
+    """Return the names of those whom a user has invited, oldest first."""
+    invited = sa.select(User.username).join(InvitationUse, InvitationUse.user_id == User.id)
+    invited = invited.where(InvitationUse.invited_by_id == user_id)
+    return [row.username for row in fetch_all(invited.order_by(User.created_at, User.id))]
 
 
 def create_invitation(

@@ -13,15 +13,13 @@ from posting.accounts.current_user import (
     user_id,
 )
 from posting.accounts.views.auth import SignUpClosed, refuse_closed_signup
-from posting.invitations import queries, schemas, store
-from posting.invitations.queries import NoSuchInvitation
-from posting.invitations.store import TooManyInvitations
+from posting.invitations import schemas, store
+from posting.invitations.store import NoSuchInvitation, TooManyInvitations
 from posting.moderation import log
 from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
 from posting.web.limits import Limit
-from posting.web.pagination import paginate
 from posting.web.rows import Item
 from posting.web.schemas import PageQuery
 from posting.web.urls import external_url
@@ -56,15 +54,11 @@ INVITER_REQUIRED = Access(
 )
 def list_invitations(query: dict[str, Any]) -> Reply:
     """List your own invitations, newest first; for moderators, those of everyone."""
-    page = paginate(
-        queries.INVITATIONS if current_user.is_moderator else queries.INVITATIONS_OF_USER,
-        limit=query["limit"],
-        cursor=query.get("cursor"),
-        name=queries.LIST,
-        newest_first=True,
-        parameters={} if current_user.is_moderator else {"creator": current_user.id},
+    creator_id = None if current_user.is_moderator else current_user.id
+    page = store.list_invitations(
+        limit=query["limit"], cursor=query.get("cursor"), creator_id=creator_id
     )
-    return queries.add_users(page.items), page.headers
+    return page.items, page.headers
 
 
 @invitations.post(
@@ -120,7 +114,7 @@ def end_invitation(id: str, condition: Condition) -> Reply:
 
 def _get_invitation(id: str) -> Item:
     """Return an invitation that the current user may see. Raise NoSuchInvitation."""
-    invitation = queries.get_invitation(id)
+    invitation = store.get_invitation(id)
     creator = invitation["created_by"]
     if not (current_user.is_moderator or (creator and creator["id"] == current_user.id)):
         raise NoSuchInvitation

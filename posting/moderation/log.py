@@ -1,18 +1,43 @@
 """The moderation log: the acts of moderators and operators on what belongs to other users."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.orm import aliased
 
 from posting.accounts.current_user import current_user
-from posting.accounts.models import Act
-from posting.db.transactions import execute
+from posting.accounts.models import User
+from posting.accounts.schemas import Author
+from posting.db.transactions import Row, execute, fetch_all
+from posting.db.types import Rfc3339Text
+from posting.moderation.models import Act
 from posting.moderation.store import notify_of_removal
 from posting.web import audit
+from posting.web.pagination import Page, paginate
+from posting.web.rows import nested_columns
 
 OPERATOR = "operator"
 
 _INSERT = sa.insert(Act)
+_moderator, _user = aliased(User), aliased(User)
+_ACTS = (
+    sa.select(
+        Act.id,
+        sa.type_coerce(Act.created_at, Rfc3339Text()).label("created_at"),
+        Act.action,
+        Act.moderator.label("by"),
+        *nested_columns("moderator", Author, _moderator),
+        Act.target_id.label("target"),
+        Act.target_kind.label("target.kind"),
+        *nested_columns("user", Author, _user),
+        Act.reason,
+    )
+    .select_from(Act)
+    .outerjoin(_moderator, _moderator.id == Act.moderator_id)
+    .outerjoin(_user, _user.id == Act.user_id)
+)
+_ACTS_ON_USER = _ACTS.where(Act.user_id == sa.bindparam("user"))
 
 
 def record(action: str, kind: str, id: str, user_id: str | None, reason: str | None = None) -> None:
@@ -66,3 +91,37 @@ def describe_target(kind: str, id: str, user: str | None) -> str:
     if kind == "user":
         return f"user {user}"
     return f"{kind} {id}" + (f" of {user}" if user else "")
+
+
+def list_acts(*, limit: int, cursor: str | None, user_id: str | None = None) -> Page:
+    """Return a page of the log, newest first, or of the acts on a user."""
+    return paginate(
+        _ACTS_ON_USER if user_id else _ACTS,
+        limit=limit,
+        cursor=cursor,
+        name="acts_on_user" if user_id else "acts",
+        newest_first=True,
+        parameters={"user": user_id} if user_id else {},
+    )
+
+
+def list_latest_acts(limit: int) -> Sequence[Row]:
+    """Return the latest acts, newest first.
+
+    A row has the columns of `Act`, and the current names of its moderator and of the user of its
+    target, `moderator_name` and `user_name`, which are None if there is no such account.
+    """
+    moderator, user = aliased(User), aliased(User)
+    statement = (
+        sa.select(
+            Act.__table__,
+            moderator.username.label("moderator_name"),
+            user.username.label("user_name"),
+        )
+        .select_from(Act)
+        .outerjoin(moderator, moderator.id == Act.moderator_id)
+        .outerjoin(user, user.id == Act.user_id)
+        .order_by(Act.created_at.desc(), Act.id)
+        .limit(limit)
+    )
+    return fetch_all(statement)

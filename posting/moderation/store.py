@@ -1,4 +1,4 @@
-"""Changes of reports: creation and closing, and the notifications about removals."""
+"""The SQL of reports: lists, creation and closing, and the notifications about removals."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -7,27 +7,73 @@ from typing import Any
 
 import sqlalchemy as sa
 from flask import current_app, has_request_context
+from sqlalchemy.orm import aliased
 from werkzeug.exceptions import Conflict
 
 from posting.accounts.current_user import current_user
 from posting.accounts.models import User
+from posting.accounts.schemas import Author
+from posting.comments.models import Comment
 from posting.config import Rate
 from posting.db.base import Identifier, db
 from posting.db.purge import purge_expired
-from posting.db.transactions import execute, fetch_all
-from posting.db.types import new_id, now
+from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
+from posting.db.types import UtcDateTime, new_id, now
 from posting.db.upserts import upsert
-from posting.moderation.kinds import REMOVAL, REPORT, REPORT_CLOSED
-from posting.moderation.models import COMMENT, DISMISSED, POST, REMOVED, Report
-from posting.notifications.queries import MODERATORS
-from posting.notifications.store import notify
+from posting.moderation import schemas
+from posting.moderation.models import COMMENT, DISMISSED, OPEN, POST, REMOVED, USER, Report
+from posting.notifications.models import REMOVAL, REPORT, REPORT_CLOSED
+from posting.notifications.telling import MODERATORS, notify
+from posting.posts.models import DELETED_POSTS, Post
 from posting.web.limits import LimitReached
-from posting.web.problems import Coded
+from posting.web.pagination import Page, paginate
+from posting.web.problems import Coded, NoSuch
+from posting.web.rows import Item, columns, nested_columns, to_item
 
 JUDGED = 20  # reports: a member of whom the last twenty were all dismissed has a lower limit
 LOWER_LIMIT = Rate(5, "hour")
 CLOSED_AT_ONCE = 10_000  # reports in one statement, because databases limit its parameters
+_TARGET = tuple(schemas.Target._declared_fields)
 
+_reporter, _author_of, _closer, _member = (aliased(User) for _ in range(4))
+# When the target was last changed. Null if it was deleted, even if its place is kept for replies.
+_changed_at = sa.func.coalesce(
+    Post.updated_at, Comment.updated_at, _member.updated_at, type_=UtcDateTime()
+)
+_REPORTS = (
+    sa.select(
+        *columns(schemas.Report, Report, without=["reporter", "closed_by"]),
+        *nested_columns("reporter", Author, _reporter),
+        *nested_columns("closed_by", Author, _closer),
+        Report.target_kind.label("target_kind"),
+        Report.target_id.label("target_id"),
+        Report.post_id,
+        *nested_columns("author", Author, _author_of),
+        Report.excerpt,
+        _changed_at.is_not(None).label("exists"),
+        sa.func.coalesce(_changed_at != Report.target_updated_at, sa.false()).label("edited"),
+    )
+    .outerjoin(_reporter, _reporter.id == Report.reporter_id)
+    .outerjoin(_closer, _closer.id == Report.closed_by_id)
+    .outerjoin(_author_of, _author_of.id == Report.author_id)
+    .outerjoin(
+        Post,
+        sa.and_(Report.target_kind == POST, Post.id == Report.target_id, Post.deleted_at.is_(None)),
+    )
+    .outerjoin(
+        Comment,
+        sa.and_(
+            Report.target_kind == COMMENT,
+            Comment.id == Report.target_id,
+            Comment.content.is_not(None),
+            Comment.post_id.not_in(DELETED_POSTS),
+        ),
+    )
+    .outerjoin(_member, sa.and_(Report.target_kind == USER, _member.id == Report.target_id))
+)
+_OPEN = _REPORTS.where(Report.closed_at.is_(None))
+_CLOSED = _REPORTS.where(Report.closed_at.is_not(None))
+_REPORT = _REPORTS.where(Report.id == sa.bindparam("id"))
 # The moderators, except one who is reported.
 _JUDGES = MODERATORS.where(User.id.is_distinct_from(sa.bindparam("author", type_=Identifier)))
 _AUTHOR = sa.select(User.id, sa.literal(REMOVAL).label("kind")).where(
@@ -49,9 +95,66 @@ _REPORTERS = (
 )
 
 
+class NoSuchReport(NoSuch, thing="report"):
+    pass
+
+
 class AlreadyReported(Coded, Conflict):
     error_code = "already_reported"
     description = "You have reported this already, and moderators have not decided yet."
+
+
+def list_reports(state: str, *, limit: int, cursor: str | None) -> Page:
+    """Return a page of the reports that are open, oldest first, or of those that are closed."""
+    are_open = state == OPEN
+    page = paginate(
+        _OPEN if are_open else _CLOSED,
+        limit=limit,
+        cursor=cursor,
+        name=f"{state}_reports",
+        time="created_at" if are_open else "closed_at",
+        newest_first=not are_open,
+    )
+    return Page([_nest_target(report) for report in page.items], page.next_cursor)
+
+
+def get_report(id: str) -> Item:
+    """Return a report. Raise NoSuchReport."""
+    row = fetch_one(_REPORT, id=id)
+    if row is None:
+        raise NoSuchReport
+    return _nest_target(to_item(row))
+
+
+def _nest_target(report: Item) -> Item:
+    """Move the columns of a report's target into the object `target`."""
+    report["kind"] = report.pop("target_kind")
+    own_id, report["id"] = report["id"], report.pop("target_id")
+    target = {name: report.pop(name) for name in _TARGET}
+    return {"id": own_id, **report, "target": target}
+
+
+def count_reports_on(user_id: str, *, are_open: bool) -> int:
+    """Return how many reports there are on a user or on what the user wrote."""
+    is_open = Report.closed_at.is_(None)
+    count: int = fetch_value(
+        sa.select(sa.func.count()).where(
+            Report.author_id == user_id, is_open if are_open else ~is_open
+        )
+    )
+    return count
+
+
+def has_other_moderator(id: str) -> bool:
+    """Return whether there is an active moderator besides the one with this id."""
+    others = sa.select(User.id).where(User.is_moderator, User.is_active, User.id != id)
+    return fetch_one(others.limit(1)) is not None
+
+
+def count_open_reports() -> int:
+    """Return how many reports are open."""
+    count: int = fetch_value(sa.select(sa.func.count()).where(Report.closed_at.is_(None)))
+    return count
 
 
 def insert_report(

@@ -10,6 +10,10 @@ from posting.db.base import Base, Identifier, partial_index
 MAX_KEPT = 1000  # notifications of a member
 READ_LIFETIME = timedelta(days=90)
 ALL, MUTED = LEVELS = ("all", "muted")
+# The kinds of notifications. Apps and pages may get others later.
+KINDS = ("comment", "reply", "mention", "application", "removal", "report_closed", "report")
+COMMENT, REPLY, MENTION, APPLICATION, REMOVAL, REPORT_CLOSED, REPORT = KINDS
+FOR_MODERATORS = (APPLICATION, REPORT)  # a moderator who is demoted loses these
 
 
 class Notification(Base):

@@ -3,10 +3,8 @@
 from marshmallow import fields
 
 from posting.accounts.schemas import author
-from posting.notifications.kinds import known_kinds
-from posting.notifications.models import LEVELS
+from posting.notifications.models import KINDS, LEVELS
 from posting.web.fields import (
-    ExtensibleString,
     Identifier,
     OneOf,
     Parameter,
@@ -50,7 +48,7 @@ class Notification(Output):
     """A notification of a member."""
 
     id = Identifier()
-    kind = ExtensibleString(known_kinds, "reply")
+    kind = fields.String(metadata=extensible(KINDS, "reply"))
     created_at = Timestamp()
     read = fields.Boolean(metadata=described(False))
     actor = author()

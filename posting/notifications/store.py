@@ -1,4 +1,4 @@
-"""Changes of notifications and subscriptions.
+"""The SQL of a member's notifications and subscriptions.
 
 No account of a recipient is locked, and no statement here waits for a locked notification. So
 somebody who comments waits for no recipient.
@@ -9,26 +9,81 @@ from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.orm import aliased
 
+from posting.accounts.models import User
+from posting.accounts.schemas import Author
+from posting.comments.models import Comment
 from posting.db.base import Identifier, db
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
-from posting.db.types import UtcDateTime, new_id, now
+from posting.db.types import UtcDateTime, now
 from posting.db.upserts import upsert
+from posting.markdown import BEGINNING, excerpt
+from posting.notifications import schemas
 from posting.notifications.models import MAX_KEPT, Notification, Subscription
+from posting.posts.models import DELETED_POSTS, Post
 from posting.web.errors import InvalidInput
 from posting.web.messages import Message
+from posting.web.pagination import Page, paginate
+from posting.web.rows import columns, nested_columns
 
 MAX_DELETED = 100  # notifications of a member at a time
 NO_SUCH_NOTIFICATION = Message(
     "no_such_notification", "There is no such notification. Read the list again."
 )
 
-Recipients = sa.Select[*tuple[Any, ...]]  # the `id` of users, and the `kind` for each
+# A notification about what is deleted may be left for a while. Its reader does not see it.
+_of_deleted_posts = sa.select(Comment.id).where(Comment.post_id.in_(DELETED_POSTS))
+_IS_OWN = Notification.user_id == sa.bindparam("recipient")
+_IS_SHOWN = sa.and_(
+    sa.or_(Notification.post_id.is_(None), Notification.post_id.not_in(DELETED_POSTS)),
+    sa.or_(Notification.comment_id.is_(None), Notification.comment_id.not_in(_of_deleted_posts)),
+)
+# A notification names its actor, unless this account is pending and its reader is no moderator.
+_actor = aliased(User)
+_may_see = sa.or_(~_actor.is_pending, sa.bindparam("is_moderator", type_=sa.Boolean()))
+_NOTIFICATIONS = (
+    sa.select(
+        *columns(schemas.Notification, Notification, without=["actor", "post", "comment"]),
+        *nested_columns("actor", Author, _actor),
+        Post.id.label("post"),
+        Post.title.label("post.title"),
+        Comment.id.label("comment"),
+        sa.func.substr(Comment.content, 1, BEGINNING).label("comment.excerpt"),
+    )
+    .outerjoin(_actor, sa.and_(_actor.id == Notification.actor_id, _may_see))
+    .outerjoin(Comment, Comment.id == Notification.comment_id)
+    .outerjoin(Post, Post.id == sa.func.coalesce(Notification.post_id, Comment.post_id))
+    .where(_IS_OWN, _IS_SHOWN)
+)
+_UNREAD_NOTIFICATIONS = _NOTIFICATIONS.where(Notification.read_at.is_(None))
+_unread = (
+    sa.select(Notification.id)
+    .where(_IS_OWN, Notification.read_at.is_(None))
+    .limit(schemas.MAX_COUNT)
+)
+
+
+def _count(rows: sa.Select[str]) -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.count()).select_from(rows.subquery()).scalar_subquery()
+
+
+# While no post is being deleted, the index suffices, and no table is read.
+_COUNT = sa.select(
+    sa.case(
+        (sa.exists(DELETED_POSTS.subquery()), _count(_unread.where(_IS_SHOWN))),
+        else_=_count(_unread),
+    )
+)
+_LEVEL = sa.select(Subscription.level).where(
+    Subscription.post_id == sa.bindparam("post"),
+    Subscription.post_id.not_in(DELETED_POSTS),
+    Subscription.user_id == sa.bindparam("reader"),
+)
 
 _KEY = (Notification.user_id, Notification.created_at, Notification.id)
 _place = sa.tuple_(Notification.created_at, Notification.id)
-_IS_OWN = Notification.user_id == sa.bindparam("recipient")
 _CREATED_AT = sa.select(Notification.created_at).where(
     _IS_OWN, Notification.id == sa.bindparam("notification")
 )
@@ -74,53 +129,34 @@ _DELETE_OLDER = sa.delete(Notification).where(
 )
 
 
-def notify(
-    recipients: Recipients,
-    *,
-    actor_id: str | None,
-    post_id: str | None = None,
-    comment_id: str | None = None,
-    reason: str | None = None,
-    excerpt: str | None = None,
-    **parameters: Any,
-) -> None:
-    """Notify users within the transaction, by one statement for all.
-
-    `parameters` are those of the SELECT `recipients`, which may also use the other arguments as
-    parameters. If it has a column named like an argument, such as `excerpt`, each user gets their
-    own value. Lock what the notification is about first.
-    """
-    id = new_id()
-    told = execute(
-        _insert(recipients),
-        **{"new_id": id, "time": now(), "actor_id": actor_id, "post_id": post_id},
-        **{"comment_id": comment_id, "reason": reason, "excerpt": excerpt},
-        **parameters,
+def list_notifications(
+    user_id: str, *, limit: int, cursor: str | None, is_moderator: bool, unread: bool = False
+) -> Page:
+    """Return a page of the notifications of a user, or of the `unread` ones, newest first."""
+    page = paginate(
+        _UNREAD_NOTIFICATIONS if unread else _NOTIFICATIONS,
+        limit=limit,
+        cursor=cursor,
+        name="unread_notifications" if unread else "notifications",
+        newest_first=True,
+        parameters={"recipient": user_id, "is_moderator": is_moderator},
     )
-    # With each notification, delete the surplus of one recipient in 64, so that it stays small.
-    if chosen := [user_id for user_id in told.scalars() if user_id[0] == id[0]]:
-        delete_surplus(chosen)
+    for notification in page.items:
+        if comment := notification["comment"]:
+            comment["excerpt"] = excerpt(comment["excerpt"])
+    return page
 
 
-@cache
-def _insert(recipients: Recipients) -> Any:
-    """Return the INSERT of a notification for each recipient.
+def count_unread(user_id: str) -> int:
+    """Return the number of notifications that a user has not read, 100 at most."""
+    count: int = fetch_value(_COUNT, recipient=user_id)
+    return count
 
-    It inserts in the order of the primary key, so that SQLite writes no page twice.
-    """
-    found = recipients.subquery()
-    values = {
-        "user_id": found.c.id,
-        "kind": found.c.kind,
-        "id": sa.bindparam("new_id", type_=Identifier),
-        "created_at": sa.bindparam("time", type_=UtcDateTime()),
-        **{
-            name: found.c.get(name, sa.bindparam(name, type_=Notification.__table__.c[name].type))
-            for name in ("actor_id", "post_id", "comment_id", "reason", "excerpt")
-        },
-    }
-    rows = sa.select(*values.values()).order_by(found.c.id)
-    return sa.insert(Notification).from_select([*values], rows).returning(Notification.user_id)
+
+def find_level(user_id: str, post_id: str) -> str | None:
+    """Return what a user has chosen about a post, or None if they have not."""
+    level: str | None = fetch_value(_LEVEL, reader=user_id, post=post_id)
+    return level
 
 
 def delete_surplus(user_ids: Sequence[str]) -> None:

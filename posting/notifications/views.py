@@ -3,12 +3,11 @@
 from typing import Any
 
 from posting.accounts.current_user import SIGNED_IN, current_user, lock_current_user, user_id
-from posting.notifications import queries, schemas, store
+from posting.notifications import schemas, store
 from posting.posts.store import NoSuchPost, lock_post, post_exists
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition
 from posting.web.limits import Limit
-from posting.web.pagination import paginate
 from posting.web.rows import Item
 
 LIMIT = Limit("subscriptions", "LIMIT_COMMENTS", user_id)
@@ -27,22 +26,20 @@ notifications = Blueprint(
 )
 def list_notifications(query: dict[str, Any]) -> Reply:
     """List your notifications, newest first."""
-    only_unread = "unread" in query
-    page = paginate(
-        queries.UNREAD_NOTIFICATIONS if only_unread else queries.NOTIFICATIONS,
+    page = store.list_notifications(
+        current_user.id,
         limit=query["limit"],
         cursor=query.get("cursor"),
-        name="unread_notifications" if only_unread else "notifications",
-        newest_first=True,
-        parameters={"recipient": current_user.id, "is_moderator": current_user.is_moderator},
+        is_moderator=current_user.is_moderator,
+        unread="unread" in query,
     )
-    return queries.shorten_comments(page.items), page.headers
+    return page.items, page.headers
 
 
 @notifications.get("/notifications/unread", access=SIGNED_IN, returns=schemas.UnreadCount())
 def count_unread() -> Reply:
     """Count your notifications that are not read."""
-    return {"count": queries.count_unread(current_user.id)}
+    return {"count": store.count_unread(current_user.id)}
 
 
 @notifications.post(
@@ -51,7 +48,7 @@ def count_unread() -> Reply:
 def mark_read(body: dict[str, str]) -> Reply:
     """Mark your notifications as read, up to the given one. Returns how many are left."""
     store.mark_read(current_user.id, body["up_to"])
-    return {"count": queries.count_unread(current_user.id)}
+    return {"count": store.count_unread(current_user.id)}
 
 
 @notifications.get(
@@ -103,4 +100,4 @@ def delete_subscription(id: str, condition: Condition) -> Reply:
 
 def _subscription(post_id: str) -> Item:
     """Return what the current user has chosen about a post."""
-    return {"level": queries.find_level(current_user.id, post_id) or schemas.DEFAULT}
+    return {"level": store.find_level(current_user.id, post_id) or schemas.DEFAULT}

@@ -5,14 +5,13 @@ such addresses they also get the images of the feed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from flask import current_app, request
+from flask import Response, current_app, request
 
 from posting.accounts.current_user import FEED_TOKEN, PAGE_READERS
-from posting.accounts.queries import NoSuchUser, find_user
+from posting.accounts.store import NoSuchUser, find_user
 from posting.comments.store import list_comments, list_comments_on
 from posting.images.store import NoSuchImage, get_images_of_posts
 from posting.images.views import send_image
@@ -28,16 +27,7 @@ from posting.pages.feed_formats import (
 )
 from posting.pages.schemas import FeedQuery, JsonFeed
 from posting.posts.store import NoSuchPost, get_post, list_posts
-from posting.web.endpoint import (
-    CLIENT,
-    SHARED,
-    Access,
-    Blueprint,
-    Cache,
-    DocumentedError,
-    Reply,
-    View,
-)
+from posting.web.endpoint import CLIENT, SHARED, Blueprint, DocumentedError, Reply
 from posting.web.errors import InvalidInput, input_error
 from posting.web.pagination import NOT_A_CURSOR
 from posting.web.urls import base_url
@@ -51,164 +41,6 @@ feeds = Blueprint("feeds", __name__, description="Feeds of posts and comments")
 def not_a_cursor(settings: Mapping[str, Any]) -> InvalidInput:
     """Return the error of a feed whose `before` is not a cursor of this feed."""
     return InvalidInput([input_error(NOT_A_CURSOR, parameter="before")])
-
-
-def atom_feed(
-    rule: str,
-    *,
-    access: Access = PAGE_READERS,
-    cache: Cache = SHARED,
-    errors: Sequence[DocumentedError] = (),
-) -> Callable[[View], View]:
-    """Register a feed in the format of Atom."""
-    return feeds.get(
-        rule,
-        access=access,
-        cache=cache,
-        query=FeedQuery(),
-        any_query=True,  # trackers and feed readers add names of their own
-        returns={"type": "string"},
-        media_type="application/atom+xml",
-        description="A feed (RFC 4287)",
-        errors=[*errors, not_a_cursor],
-    )
-
-
-def json_feed(
-    rule: str,
-    *,
-    access: Access = PAGE_READERS,
-    cache: Cache = SHARED,
-    errors: Sequence[DocumentedError] = (),
-) -> Callable[[View], View]:
-    """Register a feed in the format of JSON Feed."""
-    return feeds.get(
-        rule,
-        access=access,
-        cache=cache,
-        query=FeedQuery(),
-        any_query=True,
-        returns=JsonFeed(),
-        media_type="application/feed+json",
-        description="A JSON Feed (version 1.1)",
-        errors=[*errors, not_a_cursor],
-    )
-
-
-atom_feed_by_token = partial(atom_feed, access=FEED_TOKEN, cache=CLIENT)
-json_feed_by_token = partial(json_feed, access=FEED_TOKEN, cache=CLIENT)
-
-
-@atom_feed("/feed.atom")
-def get_posts_as_atom(query: dict[str, Any]) -> Reply:
-    """Read the latest posts as an Atom feed."""
-    return to_atom(feed_of_posts(**query))
-
-
-@json_feed("/feed.json")
-def get_posts_as_json_feed(query: dict[str, Any]) -> Reply:
-    """Read the latest posts as a JSON Feed."""
-    return to_json_feed(feed_of_posts(**query))
-
-
-@atom_feed("/@<member:username>/feed.atom", errors=[NoSuchUser])
-def get_posts_of_user_as_atom(username: str, query: dict[str, Any]) -> Reply:
-    """Read the latest posts of a member as an Atom feed."""
-    return to_atom(feed_of_member(username, **query))
-
-
-@json_feed("/@<member:username>/feed.json", errors=[NoSuchUser])
-def get_posts_of_user_as_json_feed(username: str, query: dict[str, Any]) -> Reply:
-    """Read the latest posts of a member as a JSON Feed."""
-    return to_json_feed(feed_of_member(username, **query))
-
-
-@atom_feed("/p/<page_id:id>/feed.atom", errors=[NoSuchPost])
-def get_comments_as_atom(id: str, query: dict[str, Any]) -> Reply:
-    """Read the latest comments on a post as an Atom feed."""
-    return to_atom(feed_of_comments_on(id, **query))
-
-
-@json_feed("/p/<page_id:id>/feed.json", errors=[NoSuchPost])
-def get_comments_as_json_feed(id: str, query: dict[str, Any]) -> Reply:
-    """Read the latest comments on a post as a JSON Feed."""
-    return to_json_feed(feed_of_comments_on(id, **query))
-
-
-@atom_feed("/comments/feed.atom")
-def get_all_comments_as_atom(query: dict[str, Any]) -> Reply:
-    """Read the latest comments of the community as an Atom feed."""
-    return to_atom(feed_of_comments(**query))
-
-
-@json_feed("/comments/feed.json")
-def get_all_comments_as_json_feed(query: dict[str, Any]) -> Reply:
-    """Read the latest comments of the community as a JSON Feed."""
-    return to_json_feed(feed_of_comments(**query))
-
-
-@atom_feed_by_token("/feeds/<token>/feed.atom")
-def get_posts_as_atom_by_token(token: str, query: dict[str, Any]) -> Reply:
-    """Read the latest posts as an Atom feed, in a feed reader."""
-    return to_atom(with_token(feed_of_posts(**query), token))
-
-
-@json_feed_by_token("/feeds/<token>/feed.json")
-def get_posts_as_json_feed_by_token(token: str, query: dict[str, Any]) -> Reply:
-    """Read the latest posts as a JSON Feed, in a feed reader."""
-    return to_json_feed(with_token(feed_of_posts(**query), token))
-
-
-@atom_feed_by_token("/feeds/<token>/@<member:username>/feed.atom", errors=[NoSuchUser])
-def get_posts_of_user_as_atom_by_token(token: str, username: str, query: dict[str, Any]) -> Reply:
-    """Read the latest posts of a member as an Atom feed, in a feed reader."""
-    return to_atom(with_token(feed_of_member(username, **query), token))
-
-
-@json_feed_by_token("/feeds/<token>/@<member:username>/feed.json", errors=[NoSuchUser])
-def get_posts_of_user_as_json_feed_by_token(
-    token: str, username: str, query: dict[str, Any]
-) -> Reply:
-    """Read the latest posts of a member as a JSON Feed, in a feed reader."""
-    return to_json_feed(with_token(feed_of_member(username, **query), token))
-
-
-@atom_feed_by_token("/feeds/<token>/p/<page_id:id>/feed.atom", errors=[NoSuchPost])
-def get_comments_as_atom_by_token(token: str, id: str, query: dict[str, Any]) -> Reply:
-    """Read the latest comments on a post as an Atom feed, in a feed reader."""
-    return to_atom(with_token(feed_of_comments_on(id, **query), token))
-
-
-@json_feed_by_token("/feeds/<token>/p/<page_id:id>/feed.json", errors=[NoSuchPost])
-def get_comments_as_json_feed_by_token(token: str, id: str, query: dict[str, Any]) -> Reply:
-    """Read the latest comments on a post as a JSON Feed, in a feed reader."""
-    return to_json_feed(with_token(feed_of_comments_on(id, **query), token))
-
-
-@atom_feed_by_token("/feeds/<token>/comments/feed.atom")
-def get_all_comments_as_atom_by_token(token: str, query: dict[str, Any]) -> Reply:
-    """Read the latest comments of the community as an Atom feed, in a feed reader."""
-    return to_atom(with_token(feed_of_comments(**query), token))
-
-
-@json_feed_by_token("/feeds/<token>/comments/feed.json")
-def get_all_comments_as_json_feed_by_token(token: str, query: dict[str, Any]) -> Reply:
-    """Read the latest comments of the community as a JSON Feed, in a feed reader."""
-    return to_json_feed(with_token(feed_of_comments(**query), token))
-
-
-@feeds.get(
-    "/feeds/<token>/images/<nanoid:id>",
-    access=FEED_TOKEN,
-    any_query=True,
-    returns={"type": "string", "format": "binary"},
-    media_type="image/*",
-    errors=[NoSuchImage],
-)
-def get_image_by_token(token: str, id: str) -> Reply:
-    """Read an image of a feed, in a feed reader."""
-    # The token is all that shows it, so pages of other sites may show it too.
-    return send_image(id, is_public=False, shown_on="cross-origin")
 
 
 def feed_of_posts(before: str | None = None) -> Feed:
@@ -303,3 +135,113 @@ def to_entry(
             for image in images
         ],
     )
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of feeds, with what its endpoints declare."""
+
+    extension: str
+    name: str  # in the names of endpoints
+    title: str
+    respond: Callable[[Feed], Response]
+    declarations: Mapping[str, Any]
+
+
+FORMATS = (
+    Format(
+        "atom",
+        "atom",
+        "an Atom feed",
+        to_atom,
+        {
+            "returns": {"type": "string"},
+            "media_type": "application/atom+xml",
+            "description": "A feed (RFC 4287)",
+        },
+    ),
+    Format(
+        "json",
+        "json_feed",
+        "a JSON Feed",
+        to_json_feed,
+        {
+            "returns": JsonFeed(),
+            "media_type": "application/feed+json",
+            "description": "A JSON Feed (version 1.1)",
+        },
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A list of which there are feeds: its path, and the function that returns a page of it."""
+
+    path: str
+    name: str  # in the names of endpoints
+    title: str
+    get: Callable[..., Feed]
+    errors: Sequence[DocumentedError] = ()
+
+
+SOURCES = (
+    Source("", "posts", "the latest posts", feed_of_posts),
+    Source(
+        "/@<member:username>",
+        "posts_of_user",
+        "the latest posts of a member",
+        feed_of_member,
+        [NoSuchUser],
+    ),
+    Source(
+        "/p/<page_id:id>",
+        "comments",
+        "the latest comments on a post",
+        feed_of_comments_on,
+        [NoSuchPost],
+    ),
+    Source("/comments", "all_comments", "the latest comments of the community", feed_of_comments),
+)
+
+
+def register(source: Source, format: Format, *, by_token: bool) -> None:
+    """Register the endpoint of a feed, for browsers or with a token in the path."""
+
+    def view(query: dict[str, Any], token: str | None = None, **path: str) -> Reply:
+        feed = source.get(**path, **query)
+        return format.respond(with_token(feed, token) if token else feed)
+
+    view.__name__ = f"get_{source.name}_as_{format.name}" + ("_by_token" if by_token else "")
+    reader = ", in a feed reader" if by_token else ""
+    view.__doc__ = f"Read {source.title} as {format.title}{reader}."
+    prefix = "/feeds/<token>" if by_token else ""
+    feeds.get(
+        f"{prefix}{source.path}/feed.{format.extension}",
+        access=FEED_TOKEN if by_token else PAGE_READERS,
+        cache=CLIENT if by_token else SHARED,
+        query=FeedQuery(),
+        any_query=True,  # trackers and feed readers add names of their own
+        errors=[*source.errors, not_a_cursor],
+        **format.declarations,
+    )(view)
+
+
+for by_token in (False, True):
+    for source in SOURCES:
+        for format in FORMATS:
+            register(source, format, by_token=by_token)
+
+
+@feeds.get(
+    "/feeds/<token>/images/<nanoid:id>",
+    access=FEED_TOKEN,
+    any_query=True,
+    returns={"type": "string", "format": "binary"},
+    media_type="image/*",
+    errors=[NoSuchImage],
+)
+def get_image_by_token(token: str, id: str) -> Reply:
+    """Read an image of a feed, in a feed reader."""
+    # The token is all that shows it, so pages of other sites may show it too.
+    return send_image(id, is_public=False, shown_on="cross-origin")

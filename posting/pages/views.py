@@ -12,7 +12,7 @@ from werkzeug.routing import BaseConverter
 
 from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, user_id
 from posting.accounts.names import list_users_by_name
-from posting.accounts.queries import NoSuchUser, find_user
+from posting.accounts.store import NoSuchUser, find_user
 from posting.comments.store import find_comments, list_comments, list_comments_on
 from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH

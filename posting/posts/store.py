@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from posting.accounts.mentions import find_mentions
 from posting.changes import store as changes
 from posting.db.editing import edit
+from posting.db.epoch import Epoch
 from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import Position, new_id, now
 from posting.markdown import BEGINNING, excerpt, shorten
@@ -243,6 +244,18 @@ def edit_post(post: Row, values: Mapping[str, Any], text: PreparedText) -> None:
         INDEX.replace({**post._mapping, **values, "version": post.version + 1}, text.words)
         tell_of_post(post.id, post.author_id, text.mentions)
         changes.record("post", post.id, post.id, "edited")
+
+
+def lock_pins() -> None:
+    """Lock what is pinned, before a post, so that posts are pinned one after the other."""
+    execute(sa.select(Epoch.id).with_for_update())
+
+
+def count_other_pinned_posts(id: str) -> int:
+    """Return how many posts are pinned, without the post with this id."""
+    others = sa.select(sa.func.count()).where(Post.pinned_at.is_not(None), Post.id != id)
+    count: int = fetch_value(others)
+    return count
 
 
 def close_discussion(post: Row) -> bool:

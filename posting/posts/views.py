@@ -3,10 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from posting.accounts.current_user import READERS, SIGNED_IN, current_user, user_id
-from posting.accounts.permissions import EDIT_LIMIT, NotAuthor, is_author, may_delete
-from posting.accounts.queries import NoSuchUser, user_exists
+from posting.accounts.current_user import (
+    EDIT_LIMIT,
+    READERS,
+    SIGNED_IN,
+    NotAuthor,
+    current_user,
+    is_author,
+    may_delete,
+    user_id,
+)
 from posting.accounts.schemas import RemovalQuery
+from posting.accounts.store import NoSuchUser, user_exists
 from posting.db.transactions import after_commit
 from posting.images.store import list_images_of_posts
 from posting.moderation import log

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from posting.accounts.queries import count_applications
-from posting.moderation.queries import count_open_reports
+from posting.accounts.store import count_applications
+from posting.moderation.store import count_open_reports
 
 
 class _Gauges(Collector):

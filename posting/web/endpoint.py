@@ -330,9 +330,13 @@ def current_endpoint() -> Endpoint | None:
 
 
 def _require_parameters(name: str, function: Callable[..., Any], declared: set[str]) -> None:
-    taken = set(inspect.signature(function).parameters)
-    if declared != taken:
-        raise TypeError(f"{name} takes {sorted(taken)} but declares {sorted(declared)}")
+    """Raise TypeError unless a function can be called with what is declared."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(**dict.fromkeys(declared))
+    except TypeError:
+        taken = sorted(signature.parameters)
+        raise TypeError(f"{name} takes {taken} but declares {sorted(declared)}") from None
 
 
 def _load(

@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from posting.accounts.models import APPLICATION_LIFETIME, Act, User
+from posting.accounts.models import APPLICATION_LIFETIME, User
 from posting.db.base import db
 from posting.db.purge import MAX_STEP
 from posting.db.types import now
+from posting.moderation.models import Act
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem, error_locations, follow_pages
 

@@ -6,14 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from posting.accounts import deletion, queries
-from posting.accounts.models import Act, User
+from posting.accounts import deletion, store
+from posting.accounts.models import User
 from posting.comments import deletion as comment_deletion
 from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.transactions import unit_of_work
 from posting.db.types import now, to_rfc3339
 from posting.invitations.store import create_invitation
+from posting.moderation.models import Act
 from posting.posts import deletion as post_deletion
 from tests.conftest import PASSWORD, apply
 from tests.helpers.assertions import assert_problem
@@ -80,18 +81,18 @@ class TestList:
 
     @pytest.mark.parametrize("batch", [1, 2, 3, 1000])
     def test_it_is_in_the_order_of_names(self, names, sign_in, monkeypatch, batch):
-        monkeypatch.setattr(queries, "BATCH", batch)
+        monkeypatch.setattr(store, "BATCH", batch)
         for name in ("bob", "Alice", "carol-2", "carol", "CAROL_2"):
             sign_in(name)
         assert names() == ["Alice", "bob", "carol", "carol-2", "CAROL_2"]
         assert names("--role", "moderator") == []
 
     def test_no_transaction_is_open_while_it_is_read(self, app, sign_in, monkeypatch):
-        monkeypatch.setattr(queries, "BATCH", 1)
+        monkeypatch.setattr(store, "BATCH", 1)
         for name in ("alice", "bob"):
             sign_in(name)
         with app.app_context():
-            accounts = queries.list_accounts()
+            accounts = store.list_accounts()
             assert next(accounts)["username"] == "alice"
             sign_in("carol")  # an open transaction would not see her
             assert [account["username"] for account in accounts] == ["bob", "carol"]
@@ -335,7 +336,7 @@ class TestDeletion:
 
     @pytest.mark.usefixtures("written")
     def test_what_is_written_meanwhile_is_deleted_too(self, flask, alice, bob, monkeypatch):
-        lock_account = queries.lock_account
+        lock_account = store.lock_account
 
         def write_and_lock(id):
             in_thread(lambda: alice.add_comment(alice.create_post("Spam"), "Spam"))

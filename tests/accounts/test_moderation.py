@@ -6,11 +6,12 @@ from io import BytesIO
 import pytest
 import sqlalchemy as sa
 
-from posting.accounts.models import Act, Session, Token, User
+from posting.accounts.models import Session, Token, User
 from posting.accounts.views import users
 from posting.db.base import db
 from posting.db.transactions import transaction
 from posting.db.types import now, to_rfc3339
+from posting.moderation.models import Act
 from posting.web import endpoint, request_body
 from tests.conftest import PASSWORD
 from tests.helpers import pictures

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from posting import testbed
 from posting.accounts.models import User
-from posting.changes import queries, store
+from posting.changes import store
 from posting.changes.models import LIFETIME, Change
 from posting.comments import deletion as comment_deletion
 from posting.db.base import db
@@ -343,7 +343,7 @@ def test_changes_that_are_purged_while_they_are_read_are_not_skipped(
     epoch, *_ = cursor.split(".")
     alice.create_post("On engines")
     wait_for_others(anonymous)
-    fetch = queries.fetch_all
+    fetch = store.fetch_all
 
     def purge_before_fetching(statement, **values):
         with transaction() as connection:
@@ -352,7 +352,7 @@ def test_changes_that_are_purged_while_they_are_read_are_not_skipped(
             connection.execute(sa.update(Epoch).values(place | {"purged_epoch": epoch}))
         return fetch(statement, **values)
 
-    monkeypatch.setattr(queries, "fetch_all", purge_before_fetching)
+    monkeypatch.setattr(store, "fetch_all", purge_before_fetching)
     assert_expired(anonymous, cursor)
 
 

@@ -12,9 +12,8 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 
 from posting import create_app
-from posting.accounts.models import Act, RecoveryCode, ResetLink, Session, Token, User
-from posting.accounts.store import insert_user
-from posting.accounts.usernames import create_account
+from posting.accounts.models import RecoveryCode, ResetLink, Session, Token, User
+from posting.accounts.store import create_account, insert_user
 from posting.changes.models import Change
 from posting.changes.store import purge, record
 from posting.config import StartError
@@ -25,7 +24,7 @@ from posting.db.migrations.upgrades import schema_change
 from posting.db.transactions import transaction, unit_of_work
 from posting.db.types import new_id, now
 from posting.invitations.models import Invitation, InvitationUse
-from posting.moderation.models import Report
+from posting.moderation.models import Act, Report
 from posting.notifications.models import Notification, Subscription
 from posting.ops import archive
 from posting.posts.models import Post

@@ -7,9 +7,8 @@ import sqlalchemy as sa
 
 from posting.accounts.models import APPLICATION_LIFETIME, ResetLink, Session, Token, User
 from posting.accounts.recovery import create_link
-from posting.accounts.store import insert_user
+from posting.accounts.store import create_account, insert_user
 from posting.accounts.tokens import create_token
-from posting.accounts.usernames import create_account
 from posting.db.epoch import Epoch
 from posting.db.purge import MAX_STEP, purge_expired, trusted_now
 from posting.db.transactions import fetch_all, fetch_value, transaction, unit_of_work

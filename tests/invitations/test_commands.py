@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from posting.accounts.models import Act
 from posting.db.base import db
 from posting.db.types import now
-from posting.invitations import queries
+from posting.invitations import store
 from posting.invitations.models import Invitation
+from posting.moderation.models import Act
 from tests.conftest import PASSWORD, invite
 from tests.helpers.assertions import assert_problem
 
@@ -137,7 +137,7 @@ class TestList:
             create()
         together = listed()
         assert len(together) == 5
-        monkeypatch.setattr(queries, "MAX_PAGE_SIZE", 2)
+        monkeypatch.setattr(store, "MAX_PAGE_SIZE", 2)
         assert listed() == together
 
 

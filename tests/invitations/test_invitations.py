@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from posting.accounts.models import Act, User
+from posting.accounts.models import User
 from posting.config import cookie_name
 from posting.db.base import db
 from posting.db.types import new_id, now
 from posting.invitations.models import OPEN_PER_USER, Invitation, InvitationUse
+from posting.moderation.models import Act
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem, error_locations, follow_pages
 

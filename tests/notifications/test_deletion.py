@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from posting.db.types import new_id, now
-from posting.notifications import store
+from posting.notifications import store, telling
 from tests.helpers.notifications import add, count_rows, kinds_of, read, told
 
 pytestmark = pytest.mark.usefixtures("stays_consistent")
@@ -91,6 +91,6 @@ class TestRetention:
         first = alice.user["id"][0]
         add(app, alice, 1001, created_at=now() - DAY)
         for letter, left in (("a" if first != "a" else "b", 1002), (first, 1000)):
-            monkeypatch.setattr(store, "new_id", lambda letter=letter: letter + new_id()[1:])
+            monkeypatch.setattr(telling, "new_id", lambda letter=letter: letter + new_id()[1:])
             bob.add_comment(post, "And cloth?")
             assert count_rows(app) == left

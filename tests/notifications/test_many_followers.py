@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from posting.accounts.models import User
 from posting.db.base import db
 from posting.db.types import new_id
-from posting.notifications import store
+from posting.notifications import telling
 from posting.notifications.models import Notification, Subscription
 from tests.helpers.timing import slowness
 
@@ -58,7 +58,7 @@ def test_a_comment_takes_one_statement_and_little_time(app, bob, post, statement
 def test_the_surplus_of_some_recipients_is_deleted(bob, post, followers, monkeypatch):
     """About one in 64, so that the cost for each new notification stays the same."""
     calls = []
-    monkeypatch.setattr(store, "delete_surplus", calls.append)
+    monkeypatch.setattr(telling, "delete_surplus", calls.append)
     bob.add_comment(post, "And cloth?")
     [chosen] = calls
     assert len({id[0] for id in chosen}) == 1

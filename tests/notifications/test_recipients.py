@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from posting.accounts.models import User
 from posting.db.base import db
 from posting.db.types import new_id
-from posting.notifications import store
+from posting.notifications import telling
 from tests.conftest import PASSWORD
 from tests.helpers.notifications import choose, kinds_of, told
 
@@ -135,7 +135,7 @@ class TestStatements:
     @pytest.fixture
     def about_notifications(self, statements, monkeypatch):
         """Return a function that returns the statements about notifications so far."""
-        monkeypatch.setattr(store, "delete_surplus", lambda _: None)
+        monkeypatch.setattr(telling, "delete_surplus", lambda _: None)
         return lambda: [sql for sql in statements if "notifications" in sql]
 
     def test_a_comment_costs_one(self, alice, bob, eve, post, about_notifications):

@@ -45,5 +45,5 @@ class TestErrors:
         def fail(*_, **__):
             raise sa.exc.OperationalError("", {}, Exception("locked"))
 
-        monkeypatch.setattr(views, "paginate", fail)
+        monkeypatch.setattr(views, "list_posts", fail)
         assert "Service Unavailable" in read("/", 503).text

@@ -202,7 +202,7 @@ def test_the_log_has_the_route_and_no_token(make_app, urls, token, caplog, monke
         client.get(url)
         client.get(url.replace("feed.", "nothing."))
     assert "route=/feeds/{token}/feed.atom" in caplog.text
-    monkeypatch.setattr("posting.pages.feeds.select_posts", fail)
+    monkeypatch.setattr("posting.pages.feeds.list_posts", fail)
     assert_problem(client.get(f"/feeds/{token}/feed.atom"), 500)
     assert "Exception on /feeds/{token}/feed.atom" in caplog.text
     assert "a mistake" in caplog.text

@@ -285,7 +285,7 @@ def test_only_the_id_the_start_and_the_user_of_a_request_are_in_g(make_app, alic
     for path, arguments in requests.items():
         with client:  # keeps `g`
             assert "RateLimit" in client.post(path, **arguments).headers
-            assert set(g) - {"_login_user"} == {"request_id", "started", "user_id"}
+            assert set(g) - {"_login_user", "user"} == {"request_id", "started", "user_id"}
 
 
 def test_a_request_leaves_no_transaction_open(app, alice, post):

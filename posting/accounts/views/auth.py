@@ -20,11 +20,10 @@ from posting.accounts.passwords import (
     hash_password,
     lock_verified_account,
     place_to_hash,
-    store_password_hash,
     verify_password,
 )
-from posting.accounts.queries import NoSuchSession, find_account
-from posting.accounts.usernames import UsernameTaken, create_account
+from posting.accounts.sessions import NoSuchSession
+from posting.accounts.store import UsernameTaken, create_account, find_account, store_password_hash
 from posting.db.types import now, to_rfc3339
 from posting.invitations.store import record_use, take_use
 from posting.notifications.telling import tell_of_application

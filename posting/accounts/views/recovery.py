@@ -1,6 +1,6 @@
 """A new password without the old one, and the recovery codes of the current user."""
 
-from posting.accounts import schemas, tokens
+from posting.accounts import schemas
 from posting.accounts.codes import split_code
 from posting.accounts.current_user import (
     SESSION_REQUIRED,
@@ -18,18 +18,22 @@ from posting.accounts.passwords import (
     accept_guess,
     guess,
     hash_password,
-    store_password_hash,
     verify_password,
 )
-from posting.accounts.queries import lock_account
 from posting.accounts.recovery import (
     count_recovery_codes,
     find_account_id,
+    is_link,
+    is_recovery_code,
     replace_recovery_codes,
     use_link,
     use_recovery_code,
-    verify_link,
-    verify_recovery_code,
+)
+from posting.accounts.store import (
+    find_account_by_id,
+    lock_account,
+    sign_out_everywhere,
+    store_password_hash,
 )
 from posting.web import audit
 from posting.web.endpoint import PUBLIC, Blueprint, Reply
@@ -53,11 +57,8 @@ def verify_reset(body: dict[str, str], hits: Hits) -> VerifiedAccount:
     by_link = "code" in body
     id = split_code(body["code"])[0] if by_link else find_account_id(body["username"])
     with guess(body["username"].lower() if id is None else id, hits):
-        account = (
-            verify_link(body["code"])
-            if by_link
-            else verify_recovery_code(id, body["recovery_code"])
-        )
+        is_right = is_link(body["code"]) if by_link else is_recovery_code(id, body["recovery_code"])
+        account = find_account_by_id(id) if id and is_right else None
         if account is None:
             audit.log("password-reset-failed")
             raise _invalid_reset(by_link=by_link)
@@ -91,7 +92,7 @@ def reset_password(body: dict[str, str], prepared: VerifiedAccount) -> Reply:
     if not is_used:  # another request was faster
         raise _invalid_reset(by_link=by_link)
     store_password_hash(account.id, prepared.password_hash)
-    tokens.revoke_access(account.id, keep_recovery_codes=not by_link)
+    sign_out_everywhere(account.id, keep_recovery_codes=not by_link)
     audit.log("password-reset", user=account.id)
     return pick(schemas.User, account)
 

@@ -5,7 +5,7 @@ from typing import Any
 from posting.accounts import schemas
 from posting.accounts import tokens as access_tokens
 from posting.accounts.current_user import SESSION_REQUIRED, current_user, lock_current_user, user_id
-from posting.accounts.queries import NoSuchToken
+from posting.accounts.tokens import NoSuchToken
 from posting.web import audit
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition, etag_header

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from werkzeug.exceptions import Forbidden
 
-from posting.accounts import queries, schemas, sessions, store, tokens
+from posting.accounts import schemas, sessions, store
 from posting.accounts.current_user import (
+    EDIT_LIMIT,
     READERS,
     SESSION_REQUIRED,
     SIGNED_IN,
@@ -25,12 +26,9 @@ from posting.accounts.passwords import (
     guess,
     hash_password,
     lock_verified_account,
-    store_password_hash,
     verify_password,
 )
-from posting.accounts.permissions import EDIT_LIMIT
-from posting.accounts.queries import NoSuchUser
-from posting.accounts.usernames import UsernameTaken, unique_username
+from posting.accounts.store import NoSuchUser, UsernameTaken, unique_username
 from posting.db.transactions import Row, unit_of_work
 from posting.web import audit
 from posting.web.endpoint import SHARED, Blueprint, Reply
@@ -77,7 +75,7 @@ def list_users(query: dict[str, Any]) -> Reply:
     if "q" in query:
         page = list_users_by_name(query["q"], limit=query["limit"], cursor=query.get("cursor"))
         return page.items, page.headers
-    user = queries.find_user(query["username"])
+    user = store.find_user(query["username"])
     return [user] if user else []
 
 
@@ -90,7 +88,7 @@ def list_users(query: dict[str, Any]) -> Reply:
 )
 def get_user(id: str) -> Reply:
     """Read an account."""
-    return queries.get_user(id)
+    return store.get_user(id)
 
 
 def verify_change(body: dict[str, Any], condition: Condition, hits: Hits) -> VerifiedChange:
@@ -125,12 +123,12 @@ def edit_me(body: dict[str, Any], condition: Condition, prepared: VerifiedChange
     """Edit your own account. A new password ends all other sessions, and all tokens."""
     user = _lock_if(prepared.user, condition)
     if prepared.password_hash:
-        tokens.revoke_access(user.id, except_session=current_user.session_id)
-        store_password_hash(user.id, prepared.password_hash)
+        store.sign_out_everywhere(user.id, except_session=current_user.session_id)
+        store.store_password_hash(user.id, prepared.password_hash)
         audit.log("password-changed")
     with unique_username():
         store.edit_user(user, body)
-    return queries.get_user(user.id)
+    return store.get_user(user.id)
 
 
 def verify_change_by_id(
@@ -210,7 +208,7 @@ def delete_user(id: str, query: dict[str, str], condition: Condition, prepared: 
 def _require_owner(id: str) -> None:
     """Raise 403 if the account is another user's, and 404 if there is none."""
     if id != current_user.id:
-        queries.get_user(id)  # raises NoSuchUser
+        store.get_user(id)  # raises NoSuchUser
         raise AccountForbidden
 
 

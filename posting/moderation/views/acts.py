@@ -1,6 +1,6 @@
 """The acts of moderators: suspend members, lock and pin posts, remove what a member has written."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,25 +9,21 @@ from werkzeug.exceptions import Conflict, Forbidden, PreconditionRequired
 from posting.accounts import store as account_store
 from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
 from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
-from posting.accounts.models import MODERATOR, PENDING, SUSPENDED, Act
-from posting.accounts.queries import (
+from posting.accounts.models import MODERATOR, PENDING, SUSPENDED
+from posting.accounts.store import (
     NoSuchUser,
     find_account_by_id,
     lock_account,
     lock_account_to_clear,
 )
-from posting.comments.models import Comment
-from posting.db.epoch import Epoch
-from posting.db.transactions import Row, after_commit, execute, fetch_value, unit_of_work
+from posting.db.transactions import Row, after_commit, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
 from posting.moderation import log, schemas
-from posting.moderation.members import describe_member
+from posting.moderation.members import describe_member, find_suspension, is_removal_under_way
 from posting.moderation.models import REMOVED, USER, Report
-from posting.moderation.queries import find_suspension
 from posting.moderation.store import close_reports, notify_of_removal
 from posting.posts import store
 from posting.posts.deletion import finish_deletions
-from posting.posts.models import Post
 from posting.posts.store import NoSuchPost, get_marks, get_post_for_update
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.errors import InvalidInput
@@ -212,11 +208,10 @@ def get_pin(id: str) -> Reply:
 )
 def pin_post(id: str, condition: Condition) -> Reply:
     """Pin a post, so that it is first on the front page. At most five are pinned."""
-    execute(sa.select(Epoch.id).with_for_update())  # so that posts are pinned one after the other
+    store.lock_pins()
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.pinned_at))
-    others = sa.select(sa.func.count()).where(Post.pinned_at.is_not(None), Post.id != id)
-    if fetch_value(others) >= MAX_PINNED:
+    if store.count_other_pinned_posts(id) >= MAX_PINNED:
         raise TooManyPinned
     if store.pin_post(post):
         log.record("pinned", "post", id, post.author_id)
@@ -260,31 +255,13 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     reason = body.get("reason")
     _require_member(find_account_by_id(id))
     _require_member(lock_account_to_clear(id))
-    is_under_way = _is_under_way(id)
+    is_under_way = is_removal_under_way(id, current_user.id)
     removed = delete_a_step(id)
     if removed and not is_under_way:
         log.record("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
     after_commit(finish_deletions)
     return {"removed": removed, "left": count_content(id)}
-
-
-def _is_under_way(id: str) -> bool:
-    """Return whether the current user has begun to remove what a member wrote, in this hour.
-
-    It has ended when nothing from before it is left.
-    """
-    begun = sa.select(sa.func.max(Act.created_at)).where(
-        Act.user_id == id,
-        Act.target_kind == "content",
-        Act.moderator_id == current_user.id,
-        Act.created_at > now() - timedelta(hours=1),
-    )
-    begun_at = fetch_value(begun)
-    return begun_at is not None and any(
-        fetch_value(sa.select(sa.exists().where(kind.author_id == id, kind.created_at <= begun_at)))
-        for kind in (Post, Comment)
-    )
 
 
 def clear_member(id: str, query: dict[str, str], condition: Condition) -> None:

@@ -14,14 +14,13 @@ from posting.accounts.current_user import (
     require_reader,
     require_user,
 )
-from posting.accounts.queries import NoSuchUser
+from posting.accounts.store import NoSuchUser
 from posting.accounts.tokens import InvalidToken
 from posting.config import everyone_may_read
-from posting.moderation import queries, schemas
+from posting.moderation import log, schemas
 from posting.moderation.members import describe_member
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
-from posting.web.pagination import paginate
 from posting.web.rows import Item
 
 records = Blueprint("records", __name__, description="What moderators see")
@@ -79,14 +78,7 @@ def list_acts(query: dict[str, Any]) -> Reply:
     user = query.get("user")
     if user:
         require_moderator()
-    page = paginate(
-        queries.ACTS_ON_USER if user else queries.ACTS,
-        limit=query["limit"],
-        cursor=query.get("cursor"),
-        name="acts_on_user" if user else "acts",
-        newest_first=True,
-        parameters={"user": user} if user else {},
-    )
+    page = log.list_acts(limit=query["limit"], cursor=query.get("cursor"), user_id=user)
     acts = page.items if is_moderator else [_without_names(act) for act in page.items]
     return acts, page.headers
 

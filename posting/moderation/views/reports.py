@@ -14,18 +14,16 @@ from posting.accounts.current_user import (
     user_id,
 )
 from posting.accounts.models import PENDING
-from posting.accounts.queries import NoSuchUser, find_account_by_id
+from posting.accounts.store import NoSuchUser, find_account_by_id
 from posting.comments.store import NoSuchComment, get_comment_for_update
 from posting.markdown import excerpt, shorten
-from posting.moderation import log, queries, schemas, store
-from posting.moderation.models import COMMENT, OPEN, POST, USER, Report
-from posting.moderation.queries import NoSuchReport
-from posting.moderation.store import AlreadyReported
+from posting.moderation import log, schemas, store
+from posting.moderation.models import COMMENT, POST, USER, Report
+from posting.moderation.store import AlreadyReported, NoSuchReport
 from posting.posts.store import NoSuchPost, describe_post, get_post_for_update
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition
 from posting.web.limits import Limit
-from posting.web.pagination import paginate
 from posting.web.problems import Coded
 from posting.web.rows import Item
 from posting.web.urls import external_url
@@ -115,7 +113,7 @@ def report_user(id: str, body: dict[str, str]) -> Reply:
 
 def _created(id: str) -> tuple[Item, dict[str, str]]:
     """Return a new report, and its URL as a header."""
-    return _as_read(queries.get_report(id)), {"Location": external_url("reports.get_report", id=id)}
+    return _as_read(store.get_report(id)), {"Location": external_url("reports.get_report", id=id)}
 
 
 @reports.get(
@@ -127,16 +125,8 @@ def _created(id: str) -> tuple[Item, dict[str, str]]:
 )
 def list_reports(query: dict[str, Any]) -> Reply:
     """List the reports that are open, oldest first, or those that are closed."""
-    are_open = query["state"] == OPEN
-    page = paginate(
-        queries.OPEN_REPORTS if are_open else queries.CLOSED_REPORTS,
-        limit=query["limit"],
-        cursor=query.get("cursor"),
-        name=f"{query['state']}_reports",
-        time="created_at" if are_open else "closed_at",
-        newest_first=not are_open,
-    )
-    return [_as_read(queries.nest_target(each)) for each in page.items], page.headers
+    page = store.list_reports(query["state"], limit=query["limit"], cursor=query.get("cursor"))
+    return [_as_read(report) for report in page.items], page.headers
 
 
 @reports.get(
@@ -144,7 +134,7 @@ def list_reports(query: dict[str, Any]) -> Reply:
 )
 def get_report(id: str) -> Reply:
     """Read one of your reports; as a moderator, any."""
-    report = queries.get_report(id)
+    report = store.get_report(id)
     reporter = report["reporter"]
     if not (current_user.is_moderator or (reporter and reporter["id"] == current_user.id)):
         raise NoSuchReport
@@ -164,8 +154,8 @@ def close_report(id: str, body: dict[str, str | None], condition: Condition) -> 
 
     Only if you are the only moderator, you can close a report about you or what you wrote.
     """
-    report = queries.get_report(id)
-    if _is_on_reader(report) and queries.has_other_moderator(current_user.id):
+    report = store.get_report(id)
+    if _is_on_reader(report) and store.has_other_moderator(current_user.id):
         raise ReportOnYourself
     condition.require_body(_as_read(report))
     outcome, note = str(body["outcome"]), body.get("note")
@@ -174,7 +164,7 @@ def close_report(id: str, body: dict[str, str | None], condition: Condition) -> 
         raise ReportClosed
     author = report["target"]["author"]
     log.record("closed", "report", id, author and author["id"], note)
-    return _as_read(queries.get_report(id))
+    return _as_read(store.get_report(id))
 
 
 def _is_on_reader(report: Item) -> bool:
