@@ -27,9 +27,9 @@ from posting.pages.feeds import feeds
 from posting.pages.views import pages
 from posting.posts.views import posts
 from posting.site.views import site
-from posting.web import access_log, csrf, errors, etags, headers
+from posting.web import access_log, cross_origin, errors, etags, headers, request_body
 from posting.web.endpoint import IdConverter
-from posting.web.middleware import body_drain, cors, proxy, response_cache
+from posting.web.middleware import proxy, response_cache
 from posting.web.system import root, system
 
 BLUEPRINTS = (
@@ -56,8 +56,7 @@ BEFORE_REQUEST = (
     headers.drop_invalid_dates,
     transactions.end_session,  # of an earlier request, when a test keeps its app context
     proxy.refuse_other_hosts,  # before checks that compare the request with its host
-    csrf.refuse_cross_site_writes,
-    current_user.refuse_visitors_without_endpoint,  # last: 401 comes after the errors of the others
+    cross_origin.refuse_cross_site_writes,
 )
 AFTER_REQUEST = (
     headers.add_headers,  # first: the ETag is made from the whole response
@@ -119,12 +118,14 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
         app.register_blueprint(blueprint)
 
     app.before_request(before_request)
+    if not config.everyone_may_read(app.config):  # after the errors of the others
+        app.before_request(current_user.refuse_visitors_without_endpoint)
     app.after_request(after_request)
     # Each middleware wraps those before it.
     response_cache.init_app(app)
-    cors.init_app(app)  # around the cache, whose responses are for every origin
+    cross_origin.init_app(app)  # around the cache, whose responses are for every origin
     proxy.init_app(app)  # around the cache, whose keys contain the client's host and scheme
-    body_drain.init_app(app)  # around all others, since it must see every response
+    request_body.init_app(app)  # around all others, since it must see every response
 
     migrations.init_app(app, unmanaged_tables=tuple(index.table for index in INDEXES))
     return app

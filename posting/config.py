@@ -50,6 +50,7 @@ UNITS = {
 }
 ORIGIN = r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
 ENCODED = "in a password, write @ as %40, # as %23, ? as %3F, / as %2F and : as %3A"
+READ_SECONDS = 2  # for each query outside of a transaction
 THREADS = 8  # of each worker of the server, which has a database connection for each
 CHEAP_PASSWORD_HASH = "scrypt:128:8:1"  # noqa: S105 - parameters, for tests
 

@@ -4,7 +4,7 @@ import pytest
 
 from posting import app as factory
 from posting.db.base import db
-from posting.web import access_log, csrf, etags, headers
+from posting.web import access_log, cross_origin, etags, headers
 from posting.web.middleware import proxy, response_cache
 
 URL = "https://posting.example"
@@ -63,7 +63,7 @@ def test_the_hooks_in_their_order_work(results):
     ("one", "other"),
     [
         (headers.assign_request_id, proxy.refuse_other_hosts),
-        (proxy.refuse_other_hosts, csrf.refuse_cross_site_writes),
+        (proxy.refuse_other_hosts, cross_origin.refuse_cross_site_writes),
     ],
 )
 def test_swapping_two_hooks_before_the_request_changes_a_response(results, one, other):

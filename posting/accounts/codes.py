@@ -1,18 +1,10 @@
-"""Secrets of which the database has only hashes: tokens, and codes in links.
+"""Codes in links: the id of what they are for, and a secret of which the database has a hash."""
 
-A code is the id of what it is for, and a secret.
-"""
-
-import hashlib
 import hmac
 import secrets
 
+from posting.accounts.sessions import hash_token
 from posting.db.types import ID_LENGTH
-
-
-def hash_token(token: str) -> str:
-    """Return the SHA-256 of a token, which is stored instead of it."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def new_code(id: str) -> tuple[str, str]:

@@ -5,13 +5,13 @@ from typing import cast
 
 import flask_login
 import sqlalchemy as sa
-from flask import Flask, Request, Response, current_app, g, request
+from flask import Flask, Request, Response, g, request
+from flask.sessions import SessionInterface
 from werkzeug.exceptions import Forbidden, NotFound
 
 from posting.accounts import schemas, sessions, store, tokens
 from posting.accounts.models import MODERATOR, Session, Token
-from posting.config import cookie_name, everyone_may_read, is_https
-from posting.db.access import database_access
+from posting.config import cookie_name, is_https
 from posting.db.transactions import Row, execute
 from posting.web.endpoint import SAFE_METHODS, Access, current_endpoint
 from posting.web.errors import NotSignedIn, respond
@@ -102,14 +102,13 @@ def find_reader(sent: Request) -> str | None:
 
 
 def refuse_visitors_without_endpoint() -> None:
-    """If only members may read, raise 401 for a visitor's request that no endpoint answers.
+    """Raise 401 for a visitor's request that no endpoint answers, where only members may read.
 
     So visitors get no 404 and no 405, and nothing of a view that declares no access rule. The
     endpoints check their own rules.
     """
-    if not everyone_may_read(current_app.config) and current_endpoint() is None:
-        with database_access(writes=False):
-            require_reader()
+    if current_endpoint() is None:
+        require_reader()
 
 
 def require_user() -> None:
@@ -117,23 +116,30 @@ def require_user() -> None:
 
     A token wins over a session.
     """
-    g.user = _authenticate()
-    if not (g.user.may_write or request.method in SAFE_METHODS):
+    user = _sign_in()
+    if not (user.may_write or request.method in SAFE_METHODS):
         raise tokens.InsufficientScope
 
 
 def require_moderator() -> None:
     """Raise an error as `require_user` does, and 403 unless the user is a moderator."""
     require_user()
-    if not g.user.is_moderator:
+    if not current_user.is_moderator:
         raise NotModerator
 
 
 def require_session() -> None:
     """Raise 401 unless the request has a valid session, and 403 if it has a token."""
-    g.user = _authenticate()
-    if g.user.token_id:
+    user = _sign_in()
+    if user.token_id:
         raise tokens.TokenNotAllowed
+
+
+def _sign_in() -> CurrentUser:
+    """Make the user of this request the current user. Raise 401 as `_authenticate` does."""
+    user = g.user = _authenticate()
+    g.pop("_login_user", None)  # Flask-Login keeps a user there, in tests that of another request
+    return user
 
 
 def _authenticate() -> CurrentUser:
@@ -190,10 +196,18 @@ _SESSION = sa.select(Session.id).where(Session.id == sa.bindparam("id"))
 _TOKEN = sa.select(Token.id).where(Token.id == sa.bindparam("id"))
 
 
+class NoSessions(SessionInterface):
+    """Flask's own sessions, which are always empty. Even with a SECRET_KEY, none is sent."""
+
+    def open_session(self, app: Flask, request: Request) -> None:
+        return None
+
+
 def init_app(app: Flask) -> None:
     """Name the session cookie, and set up Flask-Login."""
     app.config["SESSION_COOKIE_NAME"] = cookie_name(app.config)
     app.config["SESSION_COOKIE_SECURE"] = is_https(app.config)
+    app.session_interface = NoSessions()
     # No cookie can have this name. With such a cookie, Flask-Login would not ask `load_user`.
     app.config["REMEMBER_COOKIE_NAME"] = ";"
     manager = flask_login.LoginManager()

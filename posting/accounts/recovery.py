@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from posting.accounts.codes import hash_token, is_secret, new_code, split_code
+from posting.accounts.codes import is_secret, new_code, split_code
 from posting.accounts.models import RecoveryCode, ResetLink, User
+from posting.accounts.sessions import hash_token
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import Rfc3339Text, now

@@ -4,6 +4,7 @@ Flask's signed cookie is not used, since it would stay valid after sign-out. The
 random token, the database its SHA-256, and deleting the row ends the session everywhere.
 """
 
+import hashlib
 import secrets
 from contextlib import suppress
 from datetime import datetime
@@ -13,9 +14,7 @@ import sqlalchemy as sa
 from flask import Request, Response, current_app, request
 
 from posting.accounts import schemas
-from posting.accounts.codes import hash_token
 from posting.accounts.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
-from posting.db.access import database_access
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, unit_of_work
 from posting.db.types import now
@@ -95,7 +94,7 @@ def touch(update: sa.Update, user_id: str, time: datetime) -> None:
 
     Purge stored responses and rate-limit windows, too: about once an hour for each active member.
     """
-    with suppress(sa.exc.OperationalError), database_access(writes=True), unit_of_work():
+    with suppress(sa.exc.OperationalError), unit_of_work():
         # The account first, since all code locks it before other rows.
         execute(_MARK_SEEN, user=user_id, time=time)
         execute(update)
@@ -170,6 +169,11 @@ def cookie_header(token: str | None) -> dict[str, str]:
 def _token_of(sent: Request) -> str | None:
     """Return the token in the session cookie."""
     return sent.cookies.get(current_app.config["SESSION_COOKIE_NAME"])
+
+
+def hash_token(token: str) -> str:
+    """Return the SHA-256 of a token, which is stored instead of it."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def _oldest_valid(time: datetime) -> dict[str, datetime]:

@@ -14,9 +14,8 @@ import sqlalchemy as sa
 from werkzeug.exceptions import Conflict, Forbidden
 
 from posting.accounts import schemas
-from posting.accounts.codes import hash_token
 from posting.accounts.models import TOKENS_PER_USER, Token, User
-from posting.accounts.sessions import LAST_SEEN_PRECISION, touch
+from posting.accounts.sessions import LAST_SEEN_PRECISION, hash_token, touch
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import now, truncate_to_milliseconds

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from posting.db.access import READ_SECONDS
+from posting.config import READ_SECONDS
 
 # In milliseconds.
 STATEMENT_TIMEOUT = 30_000  # in a transaction

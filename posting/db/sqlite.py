@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import event
 
-from posting.db.access import READ_SECONDS, only_reads
+from posting.config import READ_SECONDS
 from posting.db.errors import FILE_MOVED, error_reason
 
 BUSY_TIMEOUT_PRAGMA = "busy_timeout=5000"  # milliseconds, for everything but the write lock
@@ -139,7 +139,7 @@ def _stop_at_deadline(connection: Any, record: Any) -> None:
 
 
 def _set_deadline(_connection: Any, record: Any, _proxy: Any) -> None:
-    record.info[DEADLINE] = monotonic() + READ_SECONDS if only_reads() else math.inf
+    record.info[DEADLINE] = monotonic() + READ_SECONDS
 
 
 def begin(connection: sa.Connection, *, writes: bool) -> None:

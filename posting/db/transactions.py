@@ -19,7 +19,6 @@ import sqlalchemy as sa
 from flask import Flask, current_app
 
 from posting.db import postgres, sqlite
-from posting.db.access import only_reads
 from posting.db.base import Base, db
 from posting.db.engine import on_close
 from posting.db.writer import Writer
@@ -133,15 +132,13 @@ def execute(
 ) -> sa.CursorResult[*tuple[Any, ...]]:
     """Execute a statement that writes or locks, for several `rows` or with `values`.
 
-    Raise RuntimeError outside of a unit of work, and in code that only reads.
+    Raise RuntimeError outside of a unit of work.
     """
     return in_transaction().execute(statement, values if rows is None else rows)
 
 
 def in_transaction() -> sa.Connection:
     """Return the connection of the transaction, which begins now if it has not begun."""
-    if only_reads():
-        raise RuntimeError("This code has said that it only reads.")
     unit = _unit.get()
     if unit is None:
         raise RuntimeError("Nothing is written outside of a unit of work.")

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from flask import current_app
 
-from posting.db.access import READ_SECONDS
+from posting.config import READ_SECONDS
 from posting.db.transactions import Row, fetch_all, fetch_one, fetch_value
 from posting.db.types import Position
 from posting.search.entries import Entry

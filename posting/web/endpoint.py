@@ -27,7 +27,6 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map
 
 from posting.config import everyone_may_read
-from posting.db.access import database_access
 from posting.db.transactions import unit_of_work
 from posting.db.types import ID_LENGTH, ID_PATTERN
 from posting.web import idempotency, request_body
@@ -39,11 +38,10 @@ from posting.web.errors import (
     input_error,
     parameter_errors,
 )
-from posting.web.etags import Condition
+from posting.web.etags import Condition, to_json
 from posting.web.fields import Words
 from posting.web.limits import Counts, Hits, Limit, require_space
 from posting.web.messages import MALFORMED_ID, REPEATED, UNKNOWN
-from posting.web.response_body import to_json
 
 # The body of a response as JSON: an object, a list of objects, or None for no body.
 Body = dict[str, Any] | list[dict[str, Any]] | None
@@ -188,11 +186,6 @@ class Endpoint:
         return self.method not in SAFE_METHODS
 
     def __call__(self, **path: str) -> Response:
-        """Respond to a request, with a read-only access to the database if its method is safe."""
-        with database_access(writes=self.writes):
-            return self._respond(path)
-
-    def _respond(self, path: Mapping[str, str]) -> Response:
         """Check the request in the order in which its errors are documented, and call the view."""
         started = monotonic()
         self.access.check()

@@ -27,7 +27,7 @@ from posting import config
 from posting.config import max_form_bytes
 from posting.db.types import ID_PATTERN
 from posting.web import errors, idempotency, request_body
-from posting.web.csrf import CrossSiteWrite
+from posting.web.cross_origin import CrossSiteWrite
 from posting.web.database_errors import DatabaseBusy, DatabaseMoved, QueryTimeout, StorageFull
 from posting.web.endpoint import Blueprint, DocumentedError, Endpoint
 from posting.web.errors import MEDIA_TYPE

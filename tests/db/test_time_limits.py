@@ -3,13 +3,12 @@
 import pytest
 import sqlalchemy as sa
 
-from posting.db.access import database_access
 from posting.db.transactions import execute, fetch_all, snapshot, transaction, unit_of_work
 from tests.conftest import POSTGRES
 
 
 class TestTimeLimit:
-    """Code that only reads has two seconds for each query."""
+    """A query outside of a transaction has two seconds."""
 
     LONG = (
         "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n {}) SELECT max(x) FROM n"
@@ -40,11 +39,12 @@ class TestTimeLimit:
         return execute(sa.text(sql))
 
     @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-    def test_requests_that_only_read_have_it(self, in_request, is_limited, method):
+    def test_requests_that_read_have_it(self, in_request, is_limited, method):
         assert in_request(method, lambda: is_limited(self.fetch))
 
     @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-    def test_requests_that_write_do_not_have_it(self, in_request, is_limited, method):
+    def test_transactions_do_not_have_it(self, in_request, is_limited, method):
+        assert in_request(method, lambda: is_limited(self.fetch))
         assert not in_request(method, lambda: is_limited(self.execute))
 
     def test_commands_do_not_have_it(self, app, is_limited):
@@ -52,11 +52,11 @@ class TestTimeLimit:
             assert not is_limited(self.execute)
 
     def test_a_snapshot_does_not_have_it(self, app, is_limited):
-        with app.app_context(), database_access(writes=False), snapshot() as connection:
+        with app.app_context(), snapshot() as connection:
             assert not is_limited(connection.exec_driver_sql)
 
-    def test_a_write_of_code_that_else_only_reads_does_not_have_it(self, app, is_limited):
-        with app.app_context(), database_access(writes=False):
+    def test_a_query_after_a_transaction_has_it(self, app, is_limited):
+        with app.app_context():
             with transaction() as connection:
                 assert not is_limited(connection.exec_driver_sql)
             assert is_limited(self.fetch)

@@ -9,7 +9,6 @@ import sqlalchemy as sa
 
 from posting.accounts import passwords
 from posting.accounts.models import Session, User
-from posting.db.access import database_access, only_reads
 from posting.db.base import db
 from posting.db.transactions import (
     after_commit,
@@ -48,24 +47,12 @@ def test_the_first_write_begins(in_request, statements):
     assert in_request("POST", write) == (False, True, True)
 
 
-def test_code_that_only_reads_cannot_write(in_request):
+def test_a_view_that_reads_cannot_write(in_request):
     def write():
-        with pytest.raises(RuntimeError, match="only reads"):
+        with pytest.raises(RuntimeError, match="outside of a unit of work"):
             execute(sa.update(User).values(bio="x"))
 
     in_request("GET", write)
-
-
-def test_code_only_reads_until_the_end_of_its_block():
-    assert not only_reads()
-    with database_access(writes=False):
-        assert only_reads()
-        with database_access(writes=True):
-            assert not only_reads()
-        with pytest.raises(KeyError), database_access(writes=False):
-            raise KeyError
-        assert only_reads()
-    assert not only_reads()
 
 
 @on_sqlite

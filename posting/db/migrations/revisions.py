@@ -37,7 +37,7 @@ def is_current() -> bool:
 
     Raise SQLAlchemyError if the database fails, or if its file was deleted or replaced.
     """
-    with db.engine.connect() as connection:  # with the time limit of a request that reads
+    with db.engine.connect() as connection:  # with the time limit of a query
         require_own_files(connection)
         return database_revisions(connection) == [head_revision()]
 

@@ -17,7 +17,6 @@ from urllib.parse import unquote_plus
 import sqlalchemy as sa
 from flask import Flask, Request, Response, current_app, request
 
-from posting.db.access import database_access
 from posting.db.base import db
 from posting.db.commits import CommitWatch, Version
 from posting.db.engine import is_in_memory, on_close
@@ -119,7 +118,7 @@ class ResponseCache:
         extra time would show visitors which responses are cached.
         """
         try:
-            with self._flask.app_context(), database_access(writes=False):
+            with self._flask.app_context():
                 reader = find_reader(self._flask.request_class(environ, populate_request=False))
         except sa.exc.SQLAlchemyError:  # the app responds to it
             return None

@@ -1,21 +1,29 @@
-"""Reading by pages of other origins (CORS).
+"""Requests of pages of other origins: which may write (CSRF), and which may read (CORS).
+
+Browsers say where a write comes from, in Sec-Fetch-Site or at least in Origin. Other clients need
+no protection. The rules are the same as in `http.CrossOriginProtection` of Go 1.25. A write with a
+token needs no protection where the token counts and not the cookie: no browser adds a token by
+itself.
 
 Pages of trusted origins may read all responses, with their cookies. While everyone may read, pages
 of all origins may read what is public, and responses to requests with a token. Browsers then send
-no cookies, or hide the response.
-
-The headers are those of the Fetch standard (https://fetch.spec.whatwg.org/#http-cors-protocol).
-They are added outside of the response cache, so that one origin's headers never reach another.
+no cookies, or hide the response. The headers are those of the Fetch standard
+(https://fetch.spec.whatwg.org/#http-cors-protocol). They are added outside of the response cache,
+so that one origin's headers never reach another.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
-from flask import Flask
+from flask import Flask, current_app, request
+from werkzeug.exceptions import Forbidden
 
 from posting.config import everyone_may_read
 from posting.web import headers, idempotency
-from posting.web.endpoint import SAFE_METHODS
+from posting.web.endpoint import SAFE_METHODS, current_endpoint
+from posting.web.middleware.proxy import request_host
+from posting.web.problems import Coded
 
 EXPOSED = ", ".join(
     (
@@ -37,6 +45,44 @@ PREFLIGHT = (
 )
 
 Environ = dict[str, Any]
+
+
+class CrossSiteWrite(Coded, Forbidden):
+    error_code = "cross_origin"
+    description = "A page of another site may not send writes."
+
+
+def refuse_cross_site_writes() -> None:
+    """Raise 403 for a write from an origin that is neither this service's own nor trusted."""
+    if request.method in SAFE_METHODS:
+        return
+    site = request.headers.get("Sec-Fetch-Site", "")
+    origin = request.headers.get("Origin", "")
+    if site in {"same-origin", "none"} or origin in current_app.config["TRUSTED_ORIGINS"]:
+        return
+    if public_url := current_app.config["PUBLIC_URL"]:  # a proxy may pass on another Host
+        url = urlsplit(public_url)
+        if origin == f"{url.scheme}://{url.netloc}":
+            return
+    if not site and (not origin or _host(origin) == request_host()):
+        return
+    if everyone_may_read(current_app.config) and _is_by_token():
+        return
+    raise CrossSiteWrite
+
+
+def _is_by_token() -> bool:
+    """Return whether the request has a token, and the endpoint ignores its cookie for that."""
+    endpoint = current_endpoint()
+    takes_token = endpoint is not None and {"token": []} in endpoint.access.security
+    return takes_token and headers.has_bearer_token(request.environ)
+
+
+def _host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc or None
+    except ValueError:
+        return None
 
 
 class Cors:
