@@ -17,11 +17,11 @@ help: ## List the targets
 install: $(VENV)/run ## Install the requirements of the server into .venv
 
 run: $(VENV)/run ## Install, migrate the database, and serve with gunicorn
-	@$(BIN)/python -m posting db upgrade
+	@$(BIN)/flask db upgrade
 	@exec $(BIN)/python deploy/serve.py
 
 dev: $(VENV)/run ## Serve with the reloader and the debugger, for development
-	@$(BIN)/python -m posting db upgrade
+	@$(BIN)/flask db upgrade
 	@exec $(BIN)/python deploy/dev.py
 
 test: $(VENV)/dev ## Run the tests that start no server and no browser
@@ -93,10 +93,9 @@ $(VENV)/dev: requirements-dev.txt Makefile | $(VENV)/pip
 	$(install)
 	@touch $@ $(VENV)/run
 
-# Flask's own script ends in a traceback if it cannot read .env.
+# Before version 1.0.0, a script of our own replaced Flask's: install Flask again where it is found.
 define install
 	@echo "Installing into $(VENV) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	@printf '#!/bin/sh\nexec "%s" -m posting "$$@"\n' "$(CURDIR)/$(BIN)/python" > $(BIN)/flask
-	@chmod +x $(BIN)/flask
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $< \
+		$$(grep -qs -e '-m posting' $(BIN)/flask && echo --force-reinstall)
 endef

@@ -1,11 +1,11 @@
-"""The `flask` commands: their help and output, and their import when a command is looked up."""
+"""The commands: their help and output, and their import when a command is looked up."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 import click
 from flask import Flask, current_app
-from flask.cli import AppGroup
+from flask.cli import AppGroup, cli
 
 from posting import config
 
@@ -30,6 +30,11 @@ class Commands(AppGroup):
 
 def init_app(app: Flask) -> None:
     app.cli = Commands(app.name)
+
+
+def main() -> None:
+    """Run `posting`: the `flask` command for an installed package, which has no `wsgi.py`."""
+    cli.main(prog_name="posting", default_map={"app": "posting.wsgi"})
 
 
 def link_base() -> str:

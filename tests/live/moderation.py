@@ -14,7 +14,7 @@ ADVERTISING = "This is advertising."
 def flask(database_url: str, *command: str) -> str:
     """Run a command of the service, and return what it prints."""
     return subprocess.run(
-        [sys.executable, "-m", "posting", *command],
+        [sys.executable, "-m", "flask", *command],
         cwd=ROOT,
         env=os.environ | {"POSTING_DATABASE_URL": database_url},
         check=True,

@@ -157,7 +157,7 @@ class Site:
     def flask(self, *arguments: str) -> str:
         """Run a `flask` command with the settings of the site, and return its output."""
         return subprocess.run(
-            [sys.executable, "-m", "posting", *arguments],
+            [sys.executable, "-m", "flask", *arguments],
             cwd=ROOT,
             env=os.environ | self.gunicorns[0].environment,
             check=True,

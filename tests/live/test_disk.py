@@ -124,7 +124,7 @@ def start(disk):
     return start
 
 
-UPGRADE = ("-m", "posting", "db", "upgrade")
+UPGRADE = ("-m", "flask", "db", "upgrade")
 
 
 def test_a_start_with_files_that_cannot_be_written_fails_with_advice(start, disk):
@@ -176,7 +176,7 @@ def test_a_command_on_a_full_disk_fails_with_advice(start, disk, command):
     upgrade = [sys.executable, *UPGRADE]
     subprocess.run(upgrade, cwd=ROOT, env=os.environ | url, capture_output=True, check=True)
     (disk / "ballast").write_bytes(b"x" * shutil.disk_usage(disk).free)
-    code, line = start(command=("-m", "posting", *command.format(disk=disk).split()))
+    code, line = start(command=("-m", "flask", *command.format(disk=disk).split()))
     assert (code, line.partition(" (")[0]) == (1, f"Error: The disk of {disk} is full")
 
 
@@ -195,7 +195,7 @@ def test_a_folder_that_may_not_be_entered_is_reported(start, disk, command):
     (folder / "inner").mkdir(parents=True)
     folder.chmod(0)
     arguments = command.format(folder=folder).split()
-    code, line = start(command=("-m", "posting", *arguments))
+    code, line = start(command=("-m", "flask", *arguments))
     assert code == 1
     assert line.startswith("Error: ")
     assert str(folder) in line

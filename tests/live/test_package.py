@@ -87,7 +87,7 @@ def test_data_is_in_the_working_directory_and_private(run, environment, tmp_path
     assert files(environment) == before
 
 
-def test_the_server_reads_the_settings_of_the_folder(start, run, tmp_path):
+def test_the_server_reads_the_settings_of_the_folder(environment, start, run, tmp_path):
     port = free_port()
     (tmp_path / ".env").write_text("POSTING_DATABASE_URL=sqlite:///own.db\n")
     address = ("--bind", f"127.0.0.1:{port}")
@@ -105,7 +105,7 @@ def test_the_server_reads_the_settings_of_the_folder(start, run, tmp_path):
         assert signed_up.status_code == 201
         for path in ("/", "/favicon.svg", "/docs"):
             assert requests.get(f"http://127.0.0.1:{port}{path}", timeout=9).status_code == 200
-        output = run("-m", "posting", "users", "promote", "ada")
+        output = run(environment / "bin" / "posting", "users", "promote", "ada")
         assert output == "ada is a moderator now.\n"
         data = list((tmp_path / "instance").iterdir())
         assert {path.name for path in data} >= {"own.db", "own.db-wal", "own.db-shm"}

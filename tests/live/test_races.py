@@ -103,7 +103,7 @@ def test_an_application_is_approved_while_it_is_refused(url, serve, pool, modera
 def run_command(database_url, *arguments):
     """Run a command as an operator does, and return its output."""
     return subprocess.run(
-        [sys.executable, "-m", "posting", *arguments],
+        [sys.executable, "-m", "flask", *arguments],
         cwd=ROOT,
         env=os.environ | {"POSTING_DATABASE_URL": database_url},
         check=True,

@@ -387,7 +387,7 @@ class TestInvitationsInTheSettings:
         ada.goto("/settings")
         create_invitation(ada, "For the choir")
         subprocess.run(
-            [sys.executable, "-m", "posting", "users", "promote", name_of(morgan)],
+            [sys.executable, "-m", "flask", "users", "promote", name_of(morgan)],
             cwd=ROOT,
             env=os.environ | {"POSTING_DATABASE_URL": fresh_url},
             check=True,
