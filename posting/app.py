@@ -85,7 +85,7 @@ class Service(Flask):
         self.logger.error("Exception on %s", access_log.route(), exc_info=exc_info)
 
     def auto_find_instance_path(self) -> str:
-        """Return `instance/` beside the code of a checkout, or else in the working directory.
+        """Return `instance/` beside the code of a checkout, and otherwise in the working directory.
 
         Flask's own default for an installed package is inside its virtual environment.
         """

@@ -2,8 +2,8 @@
 
 In this package, nothing else reads the environment. A setting `NAME` comes from the mapping passed
 to `create_app`, else from the variable `POSTING_NAME`, else from its default. Settings of the
-server, such as `PORT`, have no prefix. An empty value means the default. The README describes each
-setting.
+server, such as `PORT`, have no prefix. An empty value means the default. `docs/settings.md`
+describes each setting.
 """
 
 import difflib
@@ -365,7 +365,7 @@ def worker_threads() -> int:
 
 
 def server_url() -> str:
-    """Return the URL at which the server listens, or "" if that is no TCP port or not known."""
+    """Return the URL at which the server listens, or "" if its port is unknown or there is none."""
     settings = load_server()
     host, port = settings["BIND"], settings["PORT"]
     command = click.get_current_context(silent=True)
@@ -474,7 +474,7 @@ def _unknown(name: str, prefix: str = "") -> StartError:
         return StartError(f"{prefix}{name} is not a setting; its name is {name}.")
     names = [setting.name for setting in SETTINGS]
     nearest = difflib.get_close_matches(name.upper(), names, n=1)
-    advice = "the README lists them all."
+    advice = "docs/settings.md lists them all."
     if nearest:
         advice = f"did you mean {prefix.upper()}{nearest[0]}?"
     return StartError(f"{prefix}{name} is not a setting; {advice}")

@@ -132,7 +132,7 @@ def try_to_render(render: Callable[[], Rendered], text: str) -> Rendered | None:
         return render()
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic in Rust is no Exception
+    except BaseException as error:  # a panic in Rust is not an Exception
         _logger.error(
             "A text of %d characters cannot be rendered and is shown as it is (%s)",
             len(text),

@@ -149,8 +149,8 @@ def test_an_unknown_name_is_a_start_error(name):
         ("PASWORD_MIN", "did you mean POSTING_PASSWORD_MIN?"),
         ("MAX_IMAGE_SIZE", "did you mean POSTING_MAX_"),
         ("PUBLICURL", "did you mean POSTING_PUBLIC_URL?"),
-        ("X", "the README lists them all."),
-        ("", "the README lists them all."),
+        ("X", "docs/settings.md lists them all."),
+        ("", "docs/settings.md lists them all."),
     ],
 )
 def test_an_unknown_variable_is_a_start_error(monkeypatch, name, advice):

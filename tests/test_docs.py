@@ -13,7 +13,8 @@ from posting import config
 from posting.web.urls import url_template
 from tests.helpers import ROOT
 
-README = (ROOT / "README.md").read_text()
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+COMMANDS = (ROOT / "docs" / "commands.md").read_text()
 INTERFACE = (ROOT / "docs" / "interface.md").read_text()
 DESIGN = (ROOT / "docs" / "design.md").read_text()
 OPERATING = (ROOT / "docs" / "operating.md").read_text()
@@ -30,7 +31,7 @@ def table_rows(text):
 
 @pytest.mark.parametrize("setting", config.SETTINGS, ids=lambda setting: setting.name)
 def test_each_setting_is_documented_with_its_default(setting):
-    default, description = table_rows(README)[config.PREFIX + setting.name]
+    default, description = table_rows(SETTINGS)[config.PREFIX + setting.name]
     assert description
     expected = setting.default
     if isinstance(expected, bool):
@@ -41,7 +42,7 @@ def test_each_setting_is_documented_with_its_default(setting):
 
 @pytest.mark.parametrize("setting", config.SERVER_SETTINGS, ids=lambda setting: setting.name)
 def test_each_setting_of_the_server_is_documented(setting):
-    default, _ = table_rows(README)[setting.name]
+    default, _ = table_rows(SETTINGS)[setting.name]
     is_processors = setting.name == "WEB_CONCURRENCY"
     assert default == ("number of processors" if is_processors else f"`{setting.default}`")
 
@@ -73,7 +74,7 @@ def test_each_command_is_documented(app):
 
     commands = set(names(app.cli, "flask"))
     assert {"flask backup", "flask users promote"} <= commands
-    rows = [row.split() for row in table_rows(README)]
+    rows = [row.split() for row in table_rows(COMMANDS)]
     for command in commands:
         assert any(row[: command.count(" ") + 1] == command.split() for row in rows), command
 

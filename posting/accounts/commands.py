@@ -221,7 +221,7 @@ def print_links(days: int) -> None:
 
 def _print_reset_link(name: str, code: str, expires_at: datetime) -> None:
     click.echo(
-        f"With this link, {name} can choose a password once, until {to_rfc3339(expires_at)}:"
+        f"{name} can choose a password with this link, once, until {to_rfc3339(expires_at)}:"
     )
     print_link(f"/reset#{code}")
 

@@ -25,7 +25,7 @@ _PART = re.compile(
 
 
 def find_mentions(text: str) -> frozenset[str]:
-    """Return the names that a Markdown text mentions, in lower case. They may be names of no one.
+    """Return the names that a Markdown text mentions, in lower case. Not all may be of users.
 
     It may take 0.07 seconds of CPU time.
     """

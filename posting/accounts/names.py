@@ -99,11 +99,11 @@ INDEX = NameIndex()
 
 
 def list_users_by_name(words: str, *, limit: int, cursor: str | None) -> Page:
-    """Return a page of the users of whom a name begins with these words, in the order of the names.
+    """Return a page of the users whose names begin with these words, in the order of the names.
 
-    A user of whom several names begin like that is found by the first of them. A page reads at most
-    twice as many names as it may have users, so it may have fewer users although more follow. Raise
-    422 for a cursor of another list.
+    If several names of a user begin with them, the first of these names decides. A page reads at
+    most twice as many names as it may have users, so it may have fewer users although more follow.
+    Raise 422 for a cursor of another list.
     """
     after_name, after_id = _read_cursor(cursor) if cursor is not None else ("", "")
     prefix = " ".join(split_words(words)[:MAX_WORDS])[:MAX_LENGTH]

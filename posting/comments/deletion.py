@@ -20,7 +20,7 @@ COMMENTS_PER_STEP = 2000
 
 
 def delete_comments(ids: Collection[str]) -> None:
-    """Delete comments of locked posts. They are no placeholders, and a few thousand at most.
+    """Delete comments of locked posts, a few thousand at most. None of them is a placeholder.
 
     Comments with remaining replies become placeholders. If the last reply to a placeholder is
     deleted, the placeholder is deleted too.

@@ -40,7 +40,7 @@ class Comment(Editable):
     __table_args__ = (
         # Without placeholders, of which there may be very many in a row.
         partial_index(created_at, id, where=content.is_not(None)),
-        # So that SQLite writes a page less for a comment that is no reply.
+        # So that SQLite writes a page less for a comment that is not a reply.
         partial_index(parent_id, where=parent_id.is_not(None)),
         Index(None, post_id, created_at, id),
         Index("ix_comments_thread", post_id, thread_at, thread_id, created_at, id),

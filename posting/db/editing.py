@@ -13,8 +13,8 @@ from posting.db.types import now
 def edit(model: type[Editable], row: Row, changes: Mapping[str, Any]) -> bool:
     """Change columns of a locked row by name, and return whether this is an edit.
 
-    If the row has all of the values already, this is no edit. Raise RuntimeError if the version of
-    the row has changed, because the row was not locked.
+    If the row has all of the values already, this is not an edit. Raise RuntimeError if the version
+    of the row has changed, because the row was not locked.
     """
     if all(getattr(row, name) == value for name, value in changes.items()):
         return False

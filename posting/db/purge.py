@@ -54,7 +54,7 @@ def trusted_now() -> datetime:
     trusted: datetime = clock.trusted_at or time
     if clock.clock_read_at and abs(time - read_at) < DAY:
         return min(time, trusted + max(time - read_at, timedelta()))
-    if execute(_LOCK_CLOCK).all():  # or else another transaction does this
+    if execute(_LOCK_CLOCK).all():  # otherwise, another transaction does this
         trusted += max(-MAX_STEP, min(MAX_STEP, time - trusted))
         execute(sa.update(Epoch).values(clock_read_at=time, trusted_at=trusted))
     return min(time, trusted)

@@ -101,7 +101,7 @@ class Writer:
             with suppress(sa.exc.SQLAlchemyError):
                 self._connection.rollback()
                 is_clean = not _is_open(self._connection)
-        finally:  # also if the end of the process interrupts this
+        finally:  # even if the end of the process interrupts this
             if not is_clean:
                 self.close()
 

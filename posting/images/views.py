@@ -33,7 +33,7 @@ from posting.web.messages import Message
 from posting.web.problems import Coded
 
 TOO_MANY_IMAGES = Message(
-    "too_many_images", f"The post has {IMAGES_PER_POST} images, the most it can."
+    "too_many_images", f"A post can have {IMAGES_PER_POST} images. Delete one to add another."
 )
 UNUSABLE_IMAGE = Message("unusable_image", "{}")
 

@@ -184,7 +184,9 @@ class ActTarget(Output):
     """The target of an act."""
 
     kind = fields.String(metadata=described("comment"))
-    id = Identifier("If you are no moderator, only of a post, comment or image.", allow_none=True)
+    id = Identifier(
+        "Null for members if the target is not a post, a comment or an image.", allow_none=True
+    )
 
 
 class Act(Output):

@@ -30,7 +30,7 @@ from posting.web.pagination import Page, paginate
 from posting.web.problems import Coded, NoSuch
 from posting.web.rows import Item, columns, nested_columns, to_item
 
-JUDGED = 20  # reports: a member of whom the last twenty were all dismissed has a lower limit
+JUDGED = 20  # reports: if the last twenty of a member were all dismissed, the limit is lower
 LOWER_LIMIT = Rate(5, "hour")
 CLOSED_AT_ONCE = 10_000  # reports in one statement, because databases limit its parameters
 _TARGET = tuple(schemas.Target._declared_fields)
@@ -146,7 +146,7 @@ def count_reports_on(user_id: str, *, are_open: bool) -> int:
 
 
 def has_other_moderator(id: str) -> bool:
-    """Return whether there is an active moderator besides the one with this id."""
+    """Return whether there is another active moderator than the one with this id."""
     others = sa.select(User.id).where(User.is_moderator, User.is_active, User.id != id)
     return fetch_one(others.limit(1)) is not None
 

@@ -17,18 +17,17 @@ FOR_MODERATORS = (APPLICATION, REPORT)  # a moderator who is demoted loses these
 
 
 class Notification(Base):
-    """A notification of a member, such as that somebody has commented on their post.
+    """A notification tells a member about an event, such as a comment on the member's post.
 
     It is about a comment, about a post, or about neither. `id` is the same for all recipients.
     `excerpt` is the beginning of a text that no longer exists.
 
-    The recipient and the actor are no foreign keys, because Postgres would lock their accounts: a
+    The recipient and the actor are not foreign keys, because Postgres would lock their accounts: a
     new comment would wait for recipients who sign in, and would fail if a recipient was just
-    deleted. An account that is deleted takes its notifications along, by
-    `posting.notifications.deletion`.
+    deleted. `posting.notifications.deletion` deletes the notifications of a deleted account.
 
-    On SQLite, the rows are stored in their primary key, so a list reads them one after the other,
-    and a new row writes no page of a table besides.
+    On SQLite, the rows are stored in their primary key, without a table beside it. A list reads
+    them one after the other, and a new row writes fewer pages.
     """
 
     EXPIRES = ("read_at", READ_LIFETIME)

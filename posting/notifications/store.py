@@ -40,7 +40,7 @@ _IS_SHOWN = sa.and_(
     sa.or_(Notification.post_id.is_(None), Notification.post_id.not_in(DELETED_POSTS)),
     sa.or_(Notification.comment_id.is_(None), Notification.comment_id.not_in(_of_deleted_posts)),
 )
-# A notification names its actor, unless this account is pending and its reader is no moderator.
+# A notification names its actor, unless this account is pending and its reader is not a moderator.
 _actor = aliased(User)
 _may_see = sa.or_(~_actor.is_pending, sa.bindparam("is_moderator", type_=sa.Boolean()))
 _NOTIFICATIONS = (

@@ -279,7 +279,7 @@ def _finish(connection: Any) -> None:
 
 
 def _keep(database: Path, kept: Path, force: bool) -> None:
-    """Copy the database to `kept` unless it is empty. Refuse to go on without `force`."""
+    """Copy the database to `kept` unless it is empty. Refuse to continue without `force`."""
     try:
         with snapshot() as connection:
             is_empty = find_content(connection) is None

@@ -1,8 +1,8 @@
 """Parts of pages that are rendered once, such as comments and the header.
 
 A commit empties the cache of responses, but changes few of the comments and posts on a page. So a
-worker keeps the HTML of each of them, by all values that it shows. A page with 50 comments takes
-three fifths of the time.
+worker keeps the HTML of each comment and post, with the values that it shows as the key. A page
+with 50 comments takes three fifths of the time.
 """
 
 import sys

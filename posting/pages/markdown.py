@@ -58,7 +58,7 @@ def render(
 
     An image is shown if its URL is one of `image_urls` followed by an ID. Other images become
     links. A mention leads to `member_url` followed by the name. With `base`, all URLs become
-    absolute. The ids of footnotes contain `name`, which is another one for each text on a page.
+    absolute. The ids of footnotes contain `name`, which must be different for each text on a page.
     """
     if not FOOTNOTE_START.search(text):
         name = ""

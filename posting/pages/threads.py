@@ -113,7 +113,7 @@ def _fitting(rows: Sequence[Row]) -> int:
 
 
 def _cursor(post_id: str, last: Row, following: Row) -> str:
-    """Return the cursor of a page that goes on after the comment `last`."""
+    """Return the cursor of a page that continues after the comment `last`."""
     positions = [(last.thread_at, last.thread_id)]
     if following.thread_id == last.thread_id:
         positions.append((datetime.fromisoformat(last.created_at), last.id))

@@ -305,7 +305,7 @@ def show_robots() -> Reply:
 
 
 def show_error(problem: dict[str, Any]) -> Response | None:
-    """Return problem details as a page if a page was requested, or else None.
+    """Return problem details as a page if a page was requested, and otherwise None.
 
     If only members may read, a visitor gets the form to sign in, which leads back to the page.
     """

@@ -14,8 +14,8 @@ from posting.db.types import UtcDateTime, new_id, now, same_as_created_at
 class Post(Editable):
     """A text with a title. It outlives its author's account unless the author decides otherwise.
 
-    A moderator may lock it, so that only moderators can comment, or pin it to the front page. These
-    are no edits.
+    A moderator may lock it, so that only moderators can comment, or pin it to the front page. This
+    is not an edit.
 
     With `deleted_at`, it is deleted for all readers, and only the rows that belong to it are left.
     They are deleted in steps, and the post after them.

@@ -1,8 +1,8 @@
 """The kit of search: the words of texts, indexes of them on both databases, and lists of results.
 
-A feature whose rows are searched has an index, most often an `Index`. The tables of indexes are no
-models: archives do not contain them, and Alembic does not compare them. So the operators' commands
-maintain all indexes, which `posting.indexes` lists.
+A feature whose rows are searched has an index, most often an `Index`. The tables of indexes have
+no models: archives do not contain them, and Alembic does not compare them. So the operators'
+commands maintain all indexes, which `posting.indexes` lists.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 // To sign in, try out POST /signin: the browser then sends the session cookie with each request.
 const page = document.getElementById("swagger-ui");
 
-/** Paths are no links, since they are in a button. */
+/** Paths are not links, since they are in a button. */
 const plugin = ({ React }) => ({
   components: { DeepLink: ({ text }) => React.createElement("span", null, text) },
 });

@@ -1,5 +1,5 @@
 // Drafts: what is typed into a form with `data-draft` is kept until it is sent. Each draft has an
-// id of its own. A tab that opens a draft takes it over; what another tab goes on to type in it
+// id of its own. A tab that opens a draft takes it over; what is typed into it in another tab
 // becomes a draft of its own, so that no tab overwrites the text of another. The two send the same
 // text with the same Idempotency-Key, so that it is published once.
 
@@ -156,7 +156,7 @@ function fill(form, { id, texts, key, version }) {
   for (const [name, value] of Object.entries(texts)) {
     if (form.elements[name]) form.elements[name].value = value ?? "";
   }
-  // An edit goes on from the version that it began with, so that it overwrites no later one.
+  // An edit continues from the version that it began with, so that it overwrites no later one.
   if (version) form.dataset.version = version;
   opened.set(form, { id, key });
   store(nameOf(id), contentOf(form));

@@ -151,7 +151,7 @@ onAction("mark-image", () => {
   first(document, "#images").click();
 });
 
-/** The files of a drop, or the images of a paste that is no text, such as a part of a document. */
+/** The files of a drop, or the images of a paste that is not text, such as a part of a document. */
 function filesOf({ clipboardData, dataTransfer }) {
   if (dataTransfer) return [...dataTransfer.files];
   if (clipboardData.types.includes("text/plain")) return [];
@@ -198,7 +198,7 @@ onEvent("dragover", (_target, event) => {
 });
 onKey((target, event) => {
   if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
-  // Enter in the title goes on to the text, and in the description of an image does nothing.
+  // Enter in the title leads to the text, and in the description of an image does nothing.
   if (target.name === "title") target.form.elements.content.focus();
   else if (!target.closest("[data-images] input")) return;
   event.preventDefault();

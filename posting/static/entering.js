@@ -42,7 +42,7 @@ export async function goOn(user) {
 }
 
 /**
- * Sign in with a password that was just chosen, and go on. If that fails, only sign in again.
+ * Sign in with a password that was just chosen, and continue. If that fails, only sign in again.
  * @param {string} username
  * @param {string} password
  */

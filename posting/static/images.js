@@ -191,7 +191,7 @@ export async function prepareImage(file, maxBytes, types) {
   try {
     picture = await createImageBitmap(file);
   } catch {
-    const text = `${name} is no image that your browser can read. Save it as JPEG or PNG, and add it again.`;
+    const text = `${name} is not an image that your browser can read. Save it as JPEG or PNG, and add it again.`;
     throw new Problem(0, text);
   }
   try {

@@ -74,7 +74,7 @@ onForm("removal", {
   async sent(form, step) {
     const bar = first(form, "progress");
     let { removed } = step;
-    const max = removed + step.left; // a member who goes on writing does not make it longer
+    const max = removed + step.left; // a member who continues to write does not make it longer
     while (step.left > 0 && step.removed > 0 && removed < max) {
       Object.assign(bar, { hidden: false, max, value: removed });
       ({ data: step } = await request("POST", form.action, { body: bodyOf(form) }));

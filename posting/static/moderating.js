@@ -45,7 +45,7 @@ const OUTCOMES = {
   removed: "deleted it",
   suspended: "suspended the author",
 };
-/** Acts of the log that are no verbs. */
+/** Acts of the log that are not verbs. */
 const VERBS = {
   "reset link": "made a link to choose a password for",
   "password reset": "chose a new password for",

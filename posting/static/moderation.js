@@ -90,7 +90,7 @@ function fillAct(row, act) {
   first(row, "[data-reason]").textContent = act.reason ?? "";
 }
 
-/** Decide on an application, and go on to the next one. */
+/** Decide on an application, and show the next one. */
 async function decide(button) {
   let text = button.dataset.done;
   try {

@@ -92,7 +92,7 @@ class Access:
         return not self.security or {} in self.security
 
 
-PUBLIC = Access(lambda: None, security=[])  # also if only members may read
+PUBLIC = Access(lambda: None, security=[])  # even if only members may read
 
 
 class Cache(Enum):

@@ -221,7 +221,7 @@ def respond_to_database_error(error: sa.exc.DBAPIError | sa.exc.TimeoutError) ->
     if http_error is None:
         raise error
     reason = str(error).partition("\n")[0]
-    current_app.logger.error("The database did not answer: %s", reason)
+    current_app.logger.error("The database failed: %s", reason)
     return respond(http_error)
 
 

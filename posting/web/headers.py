@@ -31,7 +31,7 @@ def init_app(app: Flask) -> None:
 
 
 def request_id_for(sent: str) -> str:
-    """Return the id that a client sent if it is well-formed, or else a new one."""
+    """Return the id that a client sent if it is well-formed, and otherwise a new one."""
     return sent if _is_request_id(sent) else secrets.token_urlsafe(10)
 
 

@@ -242,7 +242,7 @@ def _has_ended() -> sa.ColumnElement[bool]:
 
 
 _HAS_SPACE = RateWindow.hits < sa.bindparam("amount", type_=sa.Integer())
-# The usual case: a window goes on. Without `ends_at`, no index has to be written.
+# The usual case: a window continues. Without `ends_at`, no index has to be written.
 _INCREMENT = (
     sa.update(RateWindow)
     .where(RateWindow.key == sa.bindparam("window"), ~_has_ended(), _HAS_SPACE)

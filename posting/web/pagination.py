@@ -1,6 +1,6 @@
 """Keyset pagination: a cursor names the last row of a page, and `Link` the next page (RFC 8288).
 
-A cursor is not signed: it only says where in a public list to go on.
+A cursor is not signed: it only says where to continue in a public list.
 """
 
 import re

@@ -35,7 +35,7 @@ def columns(
 ) -> list[sa.ColumnElement[Any]]:
     """Return the columns of a model that a schema has as fields, in its form and order.
 
-    A nested field becomes the id of its row. A field that is no column is left to its feature.
+    A nested field becomes the id of its row. A field without a column is left out.
     """
     found = []
     for name in schema._declared_fields:

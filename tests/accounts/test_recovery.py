@@ -343,7 +343,7 @@ class TestCommands:
         assert code == 0
         first, second, link = output.splitlines()
         assert first == "ada is a member now."
-        assert second.startswith("With this link, ada can choose a password once, until 20")
+        assert second.startswith("ada can choose a password with this link, once, until 20")
         assert link.startswith("http://127.0.0.1:8000/reset#")
         with app.app_context():
             [row] = db.session.scalars(sa.select(ResetLink))

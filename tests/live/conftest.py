@@ -115,7 +115,7 @@ def running_servers(database_url: str, folder: Path) -> Iterator[Callable[..., S
         log = server.log.read_text()
         assert "Traceback" not in log, log
         if server.database_answers:
-            assert "did not answer" not in log, log
+            assert "The database failed" not in log, log
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The tour in the README: each command prints what is shown below it."""
+"""The commands of the README and of the tour: each prints what is shown below it."""
 
 import os
 import re
@@ -20,21 +20,22 @@ VARYING = re.compile(
 )
 
 
-def tour():
-    """Yield each command of the tour with the output that is shown below it."""
-    for block in CONSOLE.findall((ROOT / "README.md").read_text()):
+def commands_of(document):
+    """Yield each command of a document with the output that is shown below it."""
+    for block in CONSOLE.findall((ROOT / document).read_text()):
         for part in block.split("$ ")[1:]:
             command, _, output = part.partition("\n")
             yield command, output
 
 
-def test_the_tour_prints_what_it_shows(serve, tmp_path):
+@pytest.mark.parametrize(("document", "least"), [("README.md", 4), ("docs/tour.md", 15)])
+def test_each_command_prints_what_is_shown(serve, tmp_path, document, least):
     if not shutil.which("curl") and "CI" not in os.environ:
-        pytest.skip("the tour needs curl")
+        pytest.skip("the commands need curl")
     shown_url, url = "http://127.0.0.1:8000", serve().url
     actual_values: dict[str, str] = {}
-    commands = list(tour())
-    assert len(commands) > 9
+    commands = list(commands_of(document))
+    assert len(commands) >= least
     for command, shown in commands:
         script = command.replace(shown_url, url)
         for shown_value, actual_value in actual_values.items():

@@ -359,6 +359,7 @@ def test_requesting_the_server_too_late_fails(run):
     result.stdout.fnmatch_lines("*Request it as an argument*")
 
 
-def test_the_example_of_the_readme_works(run):
-    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_the_example_of_the_documentation_works(run):
+    document = (ROOT / "docs" / "testing.md").read_text()
+    [example] = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
     run(example, passed=4)

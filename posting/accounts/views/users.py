@@ -71,7 +71,7 @@ def get_me() -> Reply:
     headers=["Link"],
 )
 def list_users(query: dict[str, Any]) -> Reply:
-    """Find users by name: the one with this username, or those of whom a name begins like this."""
+    """Find users by name: the one with this username, or those whose names begin with a text."""
     if "q" in query:
         page = list_users_by_name(query["q"], limit=query["limit"], cursor=query.get("cursor"))
         return page.items, page.headers

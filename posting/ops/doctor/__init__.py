@@ -192,17 +192,17 @@ def _check_content(connection: sa.Connection) -> Finding:
             return failure(f"The search index is out of date for {number}", rebuild)
     if missing := count_missing(connection):
         fix = "Run: flask images thumbnails"
-        return warning(f"There is no thumbnail of {count(missing, 'image')}", fix)
+        return warning(f"{count(missing, 'image')} without a thumbnail", fix)
     return ok("The content is consistent, and all of it is in the search index")
 
 
 def _check_entry(connection: sa.Connection) -> Finding:
     if not _is_complete(connection):
-        return ok("The moderators were not checked, for the same reason")
+        return ok("The moderators were not checked either")
     return entry.check(connection)
 
 
 def _check_reports(connection: sa.Connection) -> Finding:
     if not _is_complete(connection):
-        return ok("Reports of members were not checked, for the same reason")
+        return ok("Reports of members were not checked either")
     return reports.check(connection)

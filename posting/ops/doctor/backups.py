@@ -37,7 +37,7 @@ def check() -> Findings:
         age = count((now() - time).days, "day")
         yield warning(
             f"{kept} is what `flask restore` replaced {age} ago",
-            f"Once you do not need it any more, run: rm {kept}*",
+            f"When you no longer need it, run: rm {kept}*",
         )
 
 

@@ -15,7 +15,7 @@ def check() -> Findings:
     config = current_app.config
 
     shortest = config["PASSWORD_MIN"]
-    advice = "" if shortest >= 15 else "; 15 is better"
+    advice = "" if shortest >= 15 else "; 15 are recommended"
     yield ok(f"Passwords need at least {shortest} characters{advice}")
     scrypt = config["PASSWORD_HASH"]
     n, r, p = map(int, scrypt.split(":")[1:])

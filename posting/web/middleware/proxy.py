@@ -19,7 +19,7 @@ HEALTH = ("/healthz", "/readyz")
 
 
 class NoHost(BadRequest):
-    description = "The host of the request is no domain name and no IP address."
+    description = "The host of the request is neither a domain name nor an IP address."
 
 
 class OtherHost(Coded, BadRequest):

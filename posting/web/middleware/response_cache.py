@@ -26,7 +26,7 @@ from posting.web.endpoint import SHARED, Endpoint, current_endpoint
 MAX_BYTES = 8 * 2**20  # of all entries
 MAX_BODY = MAX_BYTES // 4
 PATIENCE = 0.1  # seconds to wait while another thread asks the database for its version
-OVERHEAD = 4096  # bytes per entry besides its body, estimated high
+OVERHEAD = 4096  # bytes per entry, without its body; a high estimate
 MAX_PAGES = 1000  # whose known names are kept
 EXTENSION = LOOKUP = "posting.response_cache"
 VISITOR = "posting.visitor"  # in the environ: whether the cache has looked for a user in vain

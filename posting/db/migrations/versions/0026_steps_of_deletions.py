@@ -39,8 +39,8 @@ def upgrade() -> None:
     op.add_column("epochs", sa.Column("purged_epoch", sa.String(16)))
     for name in ("clock_read_at", "trusted_at"):
         op.add_column("epochs", sa.Column(name, TIMESTAMP))
-    # The clock is read, or else the first deletion of expired rows would trust a clock that has
-    # jumped meanwhile.
+    # The clock is read now. Otherwise, the first deletion of expired rows would trust a clock that
+    # has jumped meanwhile.
     epochs = sa.table(
         "epochs", sa.column("clock_read_at", TIMESTAMP), sa.column("trusted_at", TIMESTAMP)
     )
