@@ -1,7 +1,8 @@
 """Ways to a new password without the old one: a link of an operator, and recovery codes.
 
 Each works once. The database has only hashes. A recovery code has 80 random bits, so a fast hash is
-enough.
+enough. The code of a link is the id of the account and a secret. Links to sign up have such codes,
+too, with the id of the invitation.
 """
 
 import hmac
@@ -11,12 +12,11 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from posting.accounts.codes import is_secret, new_code, split_code
 from posting.accounts.models import RecoveryCode, ResetLink, User
 from posting.accounts.sessions import hash_token
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
-from posting.db.types import Rfc3339Text, now
+from posting.db.types import ID_LENGTH, Rfc3339Text, now
 from posting.web.rows import Item, to_item
 
 CODES_PER_USER = 10
@@ -38,6 +38,22 @@ _CREATED_AT = sa.type_coerce(sa.func.max(RecoveryCode.created_at), Rfc3339Text()
 _LEFT = sa.select(sa.func.count().label("left"), _CREATED_AT.label("created_at")).where(
     RecoveryCode.user_id == sa.bindparam("id")
 )
+
+
+def new_code(id: str) -> tuple[str, str]:
+    """Return a new code with an id, and the hash of its secret."""
+    secret = secrets.token_urlsafe(32)
+    return id + secret, hash_token(secret)
+
+
+def split_code(code: str) -> tuple[str, str]:
+    """Return the id and the secret of a code that was sent."""
+    return code[:ID_LENGTH], code[ID_LENGTH:]
+
+
+def is_secret(secret: str, secret_hash: str) -> bool:
+    """Return whether a hash is that of a secret. The time does not depend on where they differ."""
+    return hmac.compare_digest(hash_token(secret), secret_hash)
 
 
 def create_link(user_id: str, lifetime: timedelta) -> tuple[str, datetime]:

@@ -1,6 +1,7 @@
 """The base classes of models, and the session."""
 
 from datetime import datetime
+from importlib import import_module
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
@@ -50,6 +51,11 @@ def archived_tables() -> list[sa.Table]:
 def partial_index(*columns: Any, where: sa.ColumnElement[bool], name: str | None = None) -> Index:
     """Return an index of the rows that match a condition. Its name follows from its columns."""
     return Index(name, *columns, sqlite_where=where, postgresql_where=where)
+
+
+def upsert(model: type[Base], dialect: str) -> Any:
+    """Return an INSERT of a dialect, which has ON CONFLICT: `on_conflict_do_update` and others."""
+    return import_module(f"sqlalchemy.dialects.{dialect}").insert(model)  # loaded by the engine
 
 
 class Editable(Base):

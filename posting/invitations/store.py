@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from flask import current_app
 from werkzeug.exceptions import Conflict
 
-from posting.accounts.codes import is_secret, new_code, split_code
 from posting.accounts.models import MODERATOR, User
+from posting.accounts.recovery import is_secret, new_code, split_code
 from posting.accounts.schemas import Author
 from posting.accounts.store import lock_active_account
 from posting.db.purge import purge_expired

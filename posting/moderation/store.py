@@ -15,11 +15,10 @@ from posting.accounts.models import User
 from posting.accounts.schemas import Author
 from posting.comments.models import Comment
 from posting.config import Rate
-from posting.db.base import Identifier, db
+from posting.db.base import Identifier, db, upsert
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import UtcDateTime, new_id, now
-from posting.db.upserts import upsert
 from posting.moderation import schemas
 from posting.moderation.models import COMMENT, DISMISSED, OPEN, POST, REMOVED, USER, Report
 from posting.notifications.models import REMOVAL, REPORT, REPORT_CLOSED

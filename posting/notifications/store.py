@@ -14,11 +14,10 @@ from sqlalchemy.orm import aliased
 from posting.accounts.models import User
 from posting.accounts.schemas import Author
 from posting.comments.models import Comment
-from posting.db.base import Identifier, db
+from posting.db.base import Identifier, db, upsert
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import UtcDateTime, now
-from posting.db.upserts import upsert
 from posting.markdown import BEGINNING, excerpt
 from posting.notifications import schemas
 from posting.notifications.models import MAX_KEPT, Notification, Subscription

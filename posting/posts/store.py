@@ -26,9 +26,9 @@ from posting.markdown import BEGINNING, excerpt, shorten
 from posting.notifications.telling import tell_of_post
 from posting.posts import schemas
 from posting.posts.models import Post
-from posting.search.entries import RowData, RowWords
 from posting.search.index import Index
 from posting.search.results import paginate_results
+from posting.search.words import RowData, RowWords
 from posting.web.pagination import Page, paginate
 from posting.web.problems import NoSuch
 from posting.web.rows import Item, insert, select, to_item, to_items

@@ -13,10 +13,9 @@ import sqlalchemy as sa
 from posting.db.base import Base, db
 from posting.db.transactions import in_transaction, lift_time_limits, snapshot, transaction
 from posting.db.types import Position
-from posting.search.entries import Entry, RowData, RowWords
 from posting.search.postgres import PostgresIndex
 from posting.search.sqlite import SqliteIndex
-from posting.search.words import Term, split_words
+from posting.search.words import Entry, RowData, RowWords, Term, split_words
 
 BATCH = 500
 MAX_LENGTH = 2**20  # characters that a rebuild indexes in a transaction

@@ -18,8 +18,7 @@ from flask import current_app
 from posting.config import READ_SECONDS
 from posting.db.transactions import Row, fetch_all, fetch_one, fetch_value
 from posting.db.types import Position
-from posting.search.entries import Entry
-from posting.search.words import Term
+from posting.search.words import Entry, Term
 from posting.web.database_errors import QueryTimeout
 
 LATEST = datetime.max.replace(tzinfo=UTC)

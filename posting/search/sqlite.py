@@ -11,8 +11,7 @@ import sqlalchemy as sa
 
 from posting.db.transactions import fetch_all
 from posting.db.types import Position, from_milliseconds, to_milliseconds
-from posting.search.entries import Entry
-from posting.search.words import Term
+from posting.search.words import Entry, Term
 
 ID_CHARACTERS = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"  # in their order
 MAX_ROWID = 2**63 - 1

@@ -7,9 +7,10 @@ scripts that put no spaces between words, such as Chinese and Thai, each charact
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from posting.search.folding import FOLDED, may_have_folded
 
@@ -22,6 +23,8 @@ MAX_WORDS = 20  # in a query: a long phrase is slow to find in long and monotono
 MAX_DIFFERENT_WORDS = 10_000  # of a text, to find those to highlight
 MAX_DIFFERENT_LENGTH = 100_000  # characters of these words
 MAX_FOUND = 1_000  # words that were found, to find a phrase
+
+RowData = Mapping[Any, Any]  # the columns of a row
 
 _COMBINING = [
     chr(code)
@@ -86,6 +89,17 @@ _piece = re.compile(rf"(?s:.{{1,1000}}){_rest}")
 _is_unspaced = re.compile(f"[{_UNSPACED}]").match
 _ascii_word = re.compile("[A-Za-z0-9]+")  # the same words, in half of the time
 _part = re.compile(r'"([^"]*)"|([^\s"]+)')
+
+
+@dataclass(frozen=True)
+class RowWords:
+    """The words of each text of a row, which are split before a transaction begins."""
+
+    texts: tuple[str, ...]
+    words: tuple[list[str], ...]
+
+
+Entry = tuple[RowData, RowWords]  # a row and its words
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 from werkzeug.exceptions import TooManyRequests
 
 from posting.config import Rate
-from posting.db.base import Base, db
+from posting.db.base import Base, db, upsert
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_one, unit_of_work
 from posting.db.types import UtcDateTime, now
-from posting.db.upserts import upsert
 from posting.web.middleware.proxy import client_ip
 
 

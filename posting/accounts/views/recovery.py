@@ -1,7 +1,6 @@
 """A new password without the old one, and the recovery codes of the current user."""
 
 from posting.accounts import schemas
-from posting.accounts.codes import split_code
 from posting.accounts.current_user import (
     SESSION_REQUIRED,
     current_user,
@@ -26,6 +25,7 @@ from posting.accounts.recovery import (
     is_link,
     is_recovery_code,
     replace_recovery_codes,
+    split_code,
     use_link,
     use_recovery_code,
 )

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from time import sleep
 
 import sqlalchemy as sa
 from flask import current_app
 
+from posting.accounts.models import MODERATOR, User
 from posting.config import ABOUT, CUSTOM_CSS
 from posting.db.base import db
 from posting.db.engine import is_in_memory, sqlite_file
@@ -22,9 +24,11 @@ from posting.db.migrations.revisions import (
     known_revisions,
 )
 from posting.db.transactions import snapshot
+from posting.db.types import now
 from posting.indexes import INDEXES
+from posting.moderation.models import Report
 from posting.ops.backup import pg_restore_command
-from posting.ops.doctor import backups, entry, postgres, reports, settings, sqlite, uploads
+from posting.ops.doctor import backups, postgres, settings, sqlite, uploads
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 from posting.ops.doctor.schema import MOVE, find_differences
 from posting.ops.integrity import find_inconsistency
@@ -34,6 +38,8 @@ from posting.plurals import count
 Check = Callable[[sa.Connection], Finding]
 TRIES = 3
 PAUSE = 0.1  # seconds between two tries
+MAX_REPORT_AGE = timedelta(days=7)
+PROMOTE = "Run: flask users promote NAME, or: flask users create NAME --moderator"
 
 
 def examine() -> Findings:
@@ -197,12 +203,39 @@ def _check_content(connection: sa.Connection) -> Finding:
 
 
 def _check_entry(connection: sa.Connection) -> Finding:
+    """Check that there is a moderator, if there are accounts or only moderators let people in."""
     if not _is_complete(connection):
         return ok("The moderators were not checked either")
-    return entry.check(connection)
+    is_moderator = sa.select(User.id).where(User.role == MODERATOR, User.is_active)
+    if connection.scalar(sa.select(is_moderator.exists())):
+        return ok("There is a moderator")
+    signup, inviters = current_app.config["SIGNUP"], current_app.config["INVITATIONS"]
+    if signup == "approval":
+        return warning(
+            "New accounts need the approval of a moderator, but there is none who is active",
+            PROMOTE,
+        )
+    if signup == "invitation" and inviters == "moderators":
+        return warning(
+            "New accounts need an invitation of a moderator, but there is none who is active",
+            f"{PROMOTE}. An operator can invite people, too: flask invitations create",
+        )
+    if connection.scalar(sa.select(sa.select(User.id).exists())):
+        return warning("No active account is that of a moderator, who looks at reports", PROMOTE)
+    return ok("There is no account yet")
 
 
 def _check_reports(connection: sa.Connection) -> Finding:
+    """Check that no report has been open for a week."""
     if not _is_complete(connection):
         return ok("Reports of members were not checked either")
-    return reports.check(connection)
+    is_open = Report.closed_at.is_(None)
+    is_late = sa.and_(is_open, Report.created_at < now() - MAX_REPORT_AGE)
+    late = connection.scalar(sa.select(sa.func.count()).where(is_late)) or 0
+    if not late:
+        return ok("No report has been open for a week")
+    return warning(
+        f"{count(late, 'report')} of members: open for more than a week",
+        "Ask your moderators to look at /moderation, or appoint another moderator: "
+        "flask users promote NAME",
+    )
