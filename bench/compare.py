@@ -33,6 +33,7 @@ TEXT = (
 VARIABLE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT"
     r"|(?<=title=\")[^\"]* UTC|(?<=\.)\d{13}(?=\.))"
+    r"|(?P<digest>(?<=/static/)[0-9a-f]{12})"
     r"|(?P<etag>(?<=ETag: )[^\n]+)"
     r"|(?P<request>(?<=\"request_id\": \")[\w-]+|(?<=>Request )[\w-]{14})"
     r"|(?P<id>(?:(?<![\w-])|(?<=[#3\"]c-))(?:posting_)?(?:[\w-]{21}|[\w-]{43})(?![\w-]))"
@@ -48,11 +49,13 @@ class Recorder:
         self._names: dict[str, str] = {}
         self.records: dict[str, str] = {}
 
-    def send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+    def send(
+        self, method: str, path: str, body: Any = None, client: Any = None, **options: Any
+    ) -> Any:
         """Send a request, and return the JSON of its response, if it is JSON."""
         if body is not None:
             options["json"] = body
-        response = self._client.open(path, method=method, **options)
+        response = (client or self._client).open(path, method=method, **options)
         lines = [f"{response.status_code}"]
         lines += [f"{name}: {value}" for name, value in sorted(response.headers)]
         text = response.get_data().decode("utf-8", "backslashreplace")
@@ -162,7 +165,155 @@ def read_everything(recorder: Recorder, post: str, user: str) -> None:
         send(method, path)
 
 
-def scenario(recorder: Recorder) -> None:
+def moderate(recorder: Recorder, app: Any, post: str, comment: str, image: str) -> None:
+    """Send the requests of a moderator, and of a member who has to do with them."""
+    moderator, member = app.test_client(), app.test_client()
+    users = {}
+    for name, client in (("morgan", moderator), ("grace", member)):
+        body = {"username": name, "password": PASSWORD}
+        users[name] = f"/users/{recorder.send('POST', '/signup', body, client)['id']}"
+        if client is moderator:
+            assert not app.test_cli_runner().invoke(args=["users", "promote", name]).exit_code
+        recorder.send("POST", "/signin", body, client)
+
+    def send(method: str, path: str, body: Any = None, **options: Any) -> Any:
+        return recorder.send(method, path, body, moderator, **options)
+
+    def ask(method: str, path: str, body: Any = None, **options: Any) -> Any:
+        return recorder.send(method, path, body, member, **options)
+
+    own = f"/posts/{ask('POST', '/posts', {'title': 'By Grace', 'content': 'See @ada.'})['id']}"
+    ask("POST", f"{post}/comments", {"content": "A comment by @morgan's friend."})
+    for level in ("all", "some"):
+        ask("PUT", f"{post}/subscription", {"level": level})
+    recorder.send("POST", f"{post}/comments", {"content": "For those who follow."})
+    for path in ("/notifications", "/notifications?unread=true&limit=1", "/notifications/unread"):
+        ask("GET", path)
+        recorder.send("GET", path)
+    [latest, *_] = ask("GET", "/notifications")
+    ask("POST", "/notifications/read", {"up_to": latest["id"]})
+    ask("POST", "/notifications/read", {"up_to": "x" * 21})
+    ask("GET", f"{post}/subscription")
+    ask("DELETE", f"{post}/subscription")
+    reason = {"reason": "It is an advertisement."}
+    reports = [
+        ask("POST", f"{path}/reports", reason) for path in (post, comment, "/users/" + "x" * 21)
+    ]
+    ask("POST", f"{post}/reports", reason)
+    ask("POST", f"{users['morgan']}/reports", reason)
+    ask("GET", "/reports")
+    for path in ("/reports", "/reports?limit=1", "/reports?state=closed", "/reports?state=no"):
+        send("GET", path)
+    report = f"/reports/{reports[0]['id']}"
+    for each in (ask, send):
+        each("GET", report)
+        each("PATCH", report, {"outcome": "dismissed", "note": "It is not."})
+    send("PATCH", report, {"outcome": "removed"})
+    for name in ("lock", "pin"):
+        for method in ("GET", "PUT", "PUT", "GET"):
+            send(method, f"{post}/{name}")
+        ask("PUT", f"{own}/{name}")
+        ask("POST", f"{post}/comments", {"content": "May I?"})
+        send("DELETE", f"{post}/{name}")
+    send("GET", "/posts?pinned=true")
+    for path in (users["grace"], users["morgan"], "/users/" + "x" * 21):
+        send("GET", f"/moderation{path}")
+        send("GET", f"{path}/suspension")
+    send("DELETE", f"{own}?reason=Advertising")
+    send("DELETE", f"/images/{'x' * 21}")
+    send("PUT", f"{users['grace']}/suspension", {"reason": "Advertising."})
+    send("PUT", f"{users['grace']}/suspension", {"reason": "Again."})
+    ask("GET", "/users/me")
+    ask("POST", "/signin", {"username": "grace", "password": PASSWORD})
+    send("DELETE", f"{users['grace']}/suspension")
+    ask("POST", "/signin", {"username": "grace", "password": PASSWORD})
+    send("PUT", f"{users['morgan']}/suspension", {"reason": "Me."})
+    for path in ("/moderation/log", "/moderation/log?limit=1", f"/moderation/log?user={'x' * 21}"):
+        send("GET", path)
+        ask("GET", path)
+    invite(recorder, moderator, member)
+    recover(recorder, member)
+    ask("POST", "/preview", {"content": TEXT})
+    follow(recorder, member, post)
+    send("POST", f"/moderation{users['grace']}/removal", {"reason": "All of it."})
+    send("DELETE", f"/moderation{users['grace']}")
+    send("GET", users["grace"])
+    send("DELETE", f"{image}?reason=Blurred")
+
+
+def invite(recorder: Recorder, moderator: Any, member: Any) -> None:
+    """Create, use and end invitations, and decide on an application."""
+    send = recorder.send
+    send("POST", "/invitations", {"uses": 2, "note": "For the choir"}, member)
+    invitation = send("POST", "/invitations", {"uses": 2, "note": "For the choir"}, moderator)
+    code = invitation["url"].partition("#")[2]
+    for name, used in (("joan", code), ("jane", "x" * 64)):
+        send("POST", "/signup", {"username": name, "password": PASSWORD, "invitation": used})
+    for client in (moderator, member):
+        for path in ("/invitations", "/invitations?limit=1", f"/invitations/{invitation['id']}"):
+            send("GET", path, client=client)
+    for _ in range(2):
+        send("DELETE", f"/invitations/{invitation['id']}", client=moderator)
+    app = moderator.application
+    app.config["SIGNUP"] = "approval"
+    applicants = [
+        send("POST", "/signup", {"username": name, "password": PASSWORD, "application": "Please."})
+        for name in ("hope", "hilda")
+    ]
+    send("POST", "/signin", {"username": "hope", "password": PASSWORD}, app.test_client())
+    for client in (moderator, member):
+        send("GET", "/applications", client=client)
+    for method, applicant, path in (("POST", 0, "/approval"), ("DELETE", 1, ""), ("DELETE", 1, "")):
+        path = f"/applications/{applicants[applicant]['id']}{path}"
+        send(method, path, client=moderator)
+    app.config["SIGNUP"] = "open"
+
+
+def recover(recorder: Recorder, member: Any) -> None:
+    """Create recovery codes, and set a new password with one of them."""
+    send = recorder.send
+    for password in ("wrong", PASSWORD):
+        send("POST", "/recovery-codes", {"current_password": password}, member)
+    send("GET", "/recovery-codes", client=member)
+    send("POST", "/password-resets", {"code": "x" * 64, "password": PASSWORD})
+    reset = {"username": "grace", "recovery_code": "7G3K-9QWE-2M4X-V8ZA", "password": PASSWORD}
+    send("POST", "/password-resets", reset)
+    body = {"current_password": PASSWORD, "password": "a shorter walk by the sea"}
+    send("PATCH", "/users/me", body, member)
+    [session, *_] = send("GET", "/sessions", client=member)
+    send("GET", f"/sessions/{session['id']}", client=member)
+    for _ in range(2):
+        send("DELETE", f"/sessions/{'x' * 21}", client=member)
+
+
+def follow(recorder: Recorder, member: Any, post: str) -> None:
+    """Read changes and feeds by a token."""
+    send = recorder.send
+    page = post.replace("/posts/", "/p/")
+    cursor = send("GET", "/changes")["cursor"]
+    send("POST", "/posts", {"title": "A change", "content": "To follow."})
+    send("GET", f"/changes?after={cursor}&limit=1")
+    for after in ("x", "0" * 16 + ".0.0"):
+        send("GET", f"/changes?after={after}")
+    token = send("POST", "/tokens", {"name": "A reader", "scope": "feed"}, member)["token"]
+    paths = ("", "/@ada", page, "/comments", "/@nobody-at-all", f"/p/{'x' * 21}")
+    for format in ("atom", "json"):
+        for path in paths:
+            for prefix in ("", f"/feeds/{token}", "/feeds/wrong"):
+                send("GET", f"{prefix}{path}/feed.{format}")
+        send("GET", f"/feed.{format}?before=x")
+        send("GET", f"/feed.{format}?utm_source=x")
+    send("GET", f"/feeds/{token}/images/{'x' * 21}")
+    for path in ("/site", "/metrics", "/comments", "/comments?q=reply", "/comments?author=x"):
+        send("GET", path)
+    more = ("/inbox", "/moderation", "/unsent", "/reset", "/account-deleted", "/custom.css")
+    for path in (*more, f"{page}?sort=newest", f"{page}/edit", "/@ada?show=comments", "/@nobody"):
+        send("GET", path)
+    for show in ("posts", "comments", "members"):
+        send("GET", f"/search?q=ada&show={show}")
+
+
+def scenario(recorder: Recorder, app: Any) -> None:
     """Send the requests of one run."""
     send = recorder.send
     user = sign_up(recorder)
@@ -170,6 +321,7 @@ def scenario(recorder: Recorder) -> None:
     commented, image = write_comments(recorder, post), add_images(recorder, post)
     use_token(recorder)
     read_everything(recorder, post, user)
+    moderate(recorder, app, post, commented, image)
     for path in (commented, image):
         send("DELETE", path)
     send("GET", f"{post}/comments")
@@ -186,9 +338,10 @@ def print_responses() -> None:
     with TemporaryDirectory() as folder:
         cheap = "scrypt:1024:8:1"
         settings = {"TESTING": True, "PASSWORD_HASH": cheap, "INSTANCE_PATH": folder}
+        settings |= {"RATE_LIMITS": "on"}
         app = create_app(settings | {"DATABASE_URL": f"sqlite:///{folder}/posting.db"})
         recorder = Recorder(app.test_client())
-        scenario(recorder)
+        scenario(recorder, app)
         json.dump(recorder.records, sys.stdout)
 
 
