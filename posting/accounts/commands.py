@@ -298,7 +298,7 @@ def restore(name: str) -> None:
         if user.state != SUSPENDED:
             click.echo(f"{user.username} is not suspended.")
             return
-        store.restore(user.id)
+        store.lift_suspension(user.id)
         _record("restored", user.id)
     click.echo(f"{user.username} may sign in again.")
 

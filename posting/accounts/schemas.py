@@ -299,6 +299,8 @@ class DeletionQuery(Input):
 class Session(Output):
     """A sign-in of the current user."""
 
+    computed: tuple[str, ...] = ("current",)
+
     id = Identifier()
     created_at = Timestamp()
     last_seen_at = Timestamp("Exact to the hour.")

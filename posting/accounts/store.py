@@ -273,7 +273,7 @@ def suspend(user_id: str, *, reason: str | None, until: datetime | None) -> date
     return time
 
 
-def restore(user_id: str) -> None:
+def lift_suspension(user_id: str) -> None:
     """End the suspension of a locked account."""
     values = dict.fromkeys(("suspended_at", "suspended_until", "suspension_reason"))
     execute(sa.update(User).where(User.id == user_id).values(values))

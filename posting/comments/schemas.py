@@ -95,4 +95,6 @@ class Comment(Output):
 class CommentWithPost(Comment):
     """A comment in a list of comments on several posts."""
 
+    computed: tuple[str, ...] = ("post_title",)
+
     post_title = fields.String(metadata=described("On engines"))

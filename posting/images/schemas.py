@@ -48,6 +48,8 @@ class ImageUpload(Input):
 class Image(Output):
     """An image of a post."""
 
+    computed: tuple[str, ...] = ("url", "thumbnail_url")
+
     id = Identifier()
     url = fields.String(
         metadata={"format": "uri"} | described(f"https://example.org/images/{EXAMPLE_ID}")

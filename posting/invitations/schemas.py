@@ -49,6 +49,8 @@ class InvitationInput(Input):
 class Invitation(Output):
     """An invitation, without its secret."""
 
+    computed: tuple[str, ...] = ("used_by",)
+
     id = Identifier()
     note = fields.String(allow_none=True, metadata=described("For the choir"))
     uses = fields.Integer(metadata=described(1))

@@ -88,6 +88,8 @@ class Target(Output):
 class Report(Output):
     """A report to the moderators."""
 
+    computed: tuple[str, ...] = ("target",)
+
     id = Identifier()
     reporter = author()
     target = fields.Nested(Target)

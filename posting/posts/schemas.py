@@ -111,6 +111,8 @@ class PreviewInput(Input):
 class PostBrief(Output):
     """A post in a list."""
 
+    computed: tuple[str, ...] = ("images",)
+
     id = Identifier()
     title = fields.String(metadata=described("On engines"))
     author = author()

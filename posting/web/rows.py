@@ -35,13 +35,16 @@ def columns(
 ) -> list[sa.ColumnElement[Any]]:
     """Return the columns of a model that a schema has as fields, in its form and order.
 
-    A nested field becomes the id of its row. A field without a column is left out.
+    A nested field becomes the id of its row. Raise TypeError for a field without a column that is
+    not one of `computed`.
     """
     found = []
     for name in schema._declared_fields:
-        attribute = getattr(model, name, None)
-        if attribute is None or name in without:
+        if name in without or name in schema.computed:
             continue
+        attribute = getattr(model, name, None)
+        if attribute is None:
+            raise TypeError(f"{schema.__name__}.{name} is not a column of {model.__name__}")
         if name in _nested(schema):
             [attribute] = attribute.property.local_columns
         if isinstance(attribute.type, UtcDateTime):

@@ -30,6 +30,7 @@ class Output(Schema):
         unknown = EXCLUDE  # later versions may add fields
 
     optional: tuple[str, ...] = ()  # fields that not every response has
+    computed: tuple[str, ...] = ()  # fields that are not columns of the model
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[object]) -> None:
         field_obj.required = field_name not in self.optional

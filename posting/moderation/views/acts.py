@@ -134,7 +134,7 @@ def lift_suspension(id: str, condition: Condition) -> Reply:
     is_suspended = _lock_member(id).state == SUSPENDED
     condition.require_body(find_suspension(id))
     if is_suspended:
-        account_store.restore(id)
+        account_store.lift_suspension(id)
         log.record("restored", "user", id, id)
     return None
 
