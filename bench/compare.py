@@ -10,8 +10,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -176,12 +177,7 @@ def moderate(recorder: Recorder, app: Any, post: str, comment: str, image: str) 
             assert not app.test_cli_runner().invoke(args=["users", "promote", name]).exit_code
         recorder.send("POST", "/signin", body, client)
 
-    def send(method: str, path: str, body: Any = None, **options: Any) -> Any:
-        return recorder.send(method, path, body, moderator, **options)
-
-    def ask(method: str, path: str, body: Any = None, **options: Any) -> Any:
-        return recorder.send(method, path, body, member, **options)
-
+    send, ask = (partial(recorder.send, client=client) for client in (moderator, member))
     own = f"/posts/{ask('POST', '/posts', {'title': 'By Grace', 'content': 'See @ada.'})['id']}"
     ask("POST", f"{post}/comments", {"content": "A comment by @morgan's friend."})
     for level in ("all", "some"):
@@ -209,6 +205,22 @@ def moderate(recorder: Recorder, app: Any, post: str, comment: str, image: str) 
         each("GET", report)
         each("PATCH", report, {"outcome": "dismissed", "note": "It is not."})
     send("PATCH", report, {"outcome": "removed"})
+    act(recorder, (moderator, member), post, own, users)
+    invite(recorder, moderator, member)
+    recover(recorder, member)
+    ask("POST", "/preview", {"content": TEXT})
+    follow(recorder, member, post)
+    send("POST", f"/moderation{users['grace']}/removal", {"reason": "All of it."})
+    send("DELETE", f"/moderation{users['grace']}")
+    send("GET", users["grace"])
+    send("DELETE", f"{image}?reason=Blurred")
+
+
+def act(
+    recorder: Recorder, clients: tuple[Any, Any], post: str, own: str, users: Mapping[str, str]
+) -> None:
+    """Lock, pin, remove, suspend, and read the log."""
+    send, ask = (partial(recorder.send, client=client) for client in clients)
     for name in ("lock", "pin"):
         for method in ("GET", "PUT", "PUT", "GET"):
             send(method, f"{post}/{name}")
@@ -231,14 +243,6 @@ def moderate(recorder: Recorder, app: Any, post: str, comment: str, image: str) 
     for path in ("/moderation/log", "/moderation/log?limit=1", f"/moderation/log?user={'x' * 21}"):
         send("GET", path)
         ask("GET", path)
-    invite(recorder, moderator, member)
-    recover(recorder, member)
-    ask("POST", "/preview", {"content": TEXT})
-    follow(recorder, member, post)
-    send("POST", f"/moderation{users['grace']}/removal", {"reason": "All of it."})
-    send("DELETE", f"/moderation{users['grace']}")
-    send("GET", users["grace"])
-    send("DELETE", f"{image}?reason=Blurred")
 
 
 def invite(recorder: Recorder, moderator: Any, member: Any) -> None:
@@ -263,8 +267,8 @@ def invite(recorder: Recorder, moderator: Any, member: Any) -> None:
     send("POST", "/signin", {"username": "hope", "password": PASSWORD}, app.test_client())
     for client in (moderator, member):
         send("GET", "/applications", client=client)
-    for method, applicant, path in (("POST", 0, "/approval"), ("DELETE", 1, ""), ("DELETE", 1, "")):
-        path = f"/applications/{applicants[applicant]['id']}{path}"
+    first, second = (f"/applications/{applicant['id']}" for applicant in applicants)
+    for method, path in (("POST", f"{first}/approval"), ("DELETE", second), ("DELETE", second)):
         send(method, path, client=moderator)
     app.config["SIGNUP"] = "open"
 

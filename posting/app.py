@@ -54,7 +54,7 @@ BEFORE_REQUEST = (
     access_log.start_timer,  # first, to measure all of the request
     headers.assign_request_id,  # before anything that can fail, since errors name the id
     headers.drop_invalid_dates,
-    transactions.end_session,  # of an earlier request, when a test keeps its app context
+    transactions.roll_back_session,  # of an earlier request, when a test keeps its app context
     proxy.refuse_other_hosts,  # before checks that compare the request with its host
     cross_origin.refuse_cross_site_writes,
 )

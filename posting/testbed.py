@@ -28,9 +28,9 @@ from posting.db.engine import close_connections, is_in_memory, url_without_passw
 from posting.db.epoch import renew_epoch
 from posting.db.migrations import ensure_current
 from posting.db.transactions import (
-    end_session,
     execute,
     lift_time_limits,
+    roll_back_session,
     transaction,
     unit_of_work,
 )
@@ -166,7 +166,7 @@ def sign_in(app: Flask, username: str, *, role: str | None = None, **profile: An
     if role not in {None, "member", MODERATOR}:
         raise ValueError(f"The role must be member or moderator, not {role!r}.")
     if has_app_context():
-        end_session()  # the test's own, which may lock what is written here
+        roll_back_session()  # the test's own, which may lock what is written here
     with app.app_context():
         password_hash = _hash_of_password(app.config["PASSWORD_HASH"])
         with unit_of_work():

@@ -145,7 +145,7 @@ def in_transaction() -> sa.Connection:
     return unit.begin()
 
 
-def end_session() -> None:
+def roll_back_session() -> None:
     """Roll back what a test has left open in the session of the ORM.
 
     A test's app context outlives its requests, and they would share a transaction.

@@ -18,8 +18,12 @@ from posting.posts.store import INDEX, lock_posts
 
 POSTS_PER_STEP = 100
 COMMENTS_PER_STEP = 1000  # below the posts of a step; a post with more is a step of its own
-# In place of the text of a post of which only the rows that belong to it are left.
-NO_TEXT = {"title": "-", "content": "-"}
+# In place of the texts of a post of which only the rows that belong to it are left.
+NO_TEXT = {
+    column.name: None if column.nullable else "-"
+    for column in Post.__table__.columns
+    if isinstance(column.type, sa.String) and not column.primary_key and not column.foreign_keys
+}
 
 _finishing = Lock()
 

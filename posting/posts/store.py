@@ -225,6 +225,7 @@ def describe_post(post: Row) -> str:
 def insert_post(author_id: str, body: Mapping[str, Any], text: PreparedText) -> Item:
     """Insert a post, and return it with `version`, and with the id of its author."""
     values = {"id": new_id(), "created_at": now(), "author_id": author_id, **body}
+    # The names of the values are the columns of the INSERT.
     post = to_item(execute(_INSERT, **values).one())
     INDEX.add([(values | {"version": post["version"]}, text.words)])
     tell_of_post(post["id"], author_id, text.mentions)

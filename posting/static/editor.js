@@ -57,8 +57,9 @@ function becomeEdit(form, id, etag) {
   form.dataset.draft = "Edit of a post";
   form.dataset.version = versionOf(etag);
   form.dataset.current = `${root}/p/${id}`;
-  for (const name of ["title", "content"])
-    form.elements[name].defaultValue = form.elements[name].value;
+  for (const control of form.elements) {
+    if ("defaultValue" in control) control.defaultValue = control.value;
+  }
 }
 
 /** Turn the page for a new post into one for an edit of it. */

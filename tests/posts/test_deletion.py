@@ -200,10 +200,12 @@ def test_nothing_can_be_done_to_a_post_of_which_rows_are_left(alice, eve, modera
 
 @pytest.mark.usefixtures("killed")
 def test_its_text_is_gone_from_the_database(app, half_deleted):
+    """Every text, even of a column that is added later."""
     with app.app_context():
-        [row] = fetch_all(sa.select(Post.title, Post.content, Post.author_id))
+        [row] = fetch_all(sa.select(Post.__table__))
         assert_indexed(db.session.connection())
-    assert row == ("-", "-", None)
+    texts = {name: value for name, value in row._asdict().items() if isinstance(value, str)}
+    assert texts == {"id": half_deleted["id"], "title": "-", "content": "-"}
 
 
 @pytest.mark.parametrize("act", ["post", "account", "removal"])
