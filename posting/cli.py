@@ -33,7 +33,14 @@ def init_app(app: Flask) -> None:
 
 
 def main() -> None:
-    """Run `posting`: the `flask` command for an installed package, which has no `wsgi.py`."""
+    """Run `posting`: the `flask` command for an installed package, which has no `wsgi.py`.
+
+    `flask` itself ends in a traceback if it cannot read `.env`, because it does so before the app.
+    """
+    try:
+        config.check_env_files()
+    except config.StartError as error:
+        error.exit()
     cli.main(prog_name="posting", default_map={"app": "posting.wsgi"})
 
 

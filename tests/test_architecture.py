@@ -18,7 +18,7 @@ LAYERS = (
     {"db"},
     {"web"},
     {"search"},
-    {"*.models", "*.schemas", "*.fields", "*.kinds", "images.codec"},
+    {"*.models", "*.schemas", "*.fields", "images.codec"},
     {"changes"},
     {"notifications"},
     {"accounts"},

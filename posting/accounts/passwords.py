@@ -76,9 +76,9 @@ def place_to_hash(*clients: str) -> Iterator[None]:
 
 @contextmanager
 def core_to_hash() -> Iterator[None]:
-    """Wait until this request may hash, within `place_to_hash` and outside of a unit of work.
+    """Wait until this request may hash, with a place from `place_to_hash`.
 
-    Raise PasswordsBusy if the wait takes too long.
+    A unit of work must not be open while it waits. Raise PasswordsBusy if the wait takes too long.
     """
     if not _cores.acquire(timeout=MAX_WAIT_SECONDS):
         raise PasswordsBusy
@@ -95,7 +95,7 @@ def guess(account: str, hits: Hits, *, by_owner: bool = False) -> Iterator[None]
     `account` is the id of the account or the name that was sent. `by_owner` says that the account
     itself sends the guess. It is counted by client, and by client and account, before it is
     checked, so that concurrent guesses are counted too. For a right guess, call `accept_guess` in
-    the block: then only guesses that are being checked count, and not those that wait.
+    the block. So a right guess counts as a wrong one only while it is checked.
 
     Raise 429 after too many guesses or right passwords, before this waits, and PasswordsBusy.
     """

@@ -89,12 +89,6 @@ def unit_of_work() -> Iterator[None]:
         call()
 
 
-def is_in_transaction() -> bool:
-    """Return whether the transaction of a unit of work has begun."""
-    unit = _unit.get()
-    return unit is not None and unit.connection is not None
-
-
 def after_commit(call: Callable[[], None]) -> None:
     """Call a function after the commit of the unit of work, or now if there is none.
 

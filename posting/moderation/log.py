@@ -9,7 +9,7 @@ from sqlalchemy.orm import aliased
 from posting.accounts.current_user import current_user
 from posting.accounts.models import User
 from posting.accounts.schemas import Author
-from posting.db.transactions import Row, execute, fetch_all
+from posting.db.transactions import Row, execute, snapshot
 from posting.db.types import Rfc3339Text
 from posting.moderation.models import Act
 from posting.moderation.store import notify_of_removal
@@ -124,4 +124,5 @@ def list_latest_acts(limit: int) -> Sequence[Row]:
         .order_by(Act.created_at.desc(), Act.id)
         .limit(limit)
     )
-    return fetch_all(statement)
+    with snapshot() as connection:  # without a time limit, for commands
+        return connection.execute(statement).all()

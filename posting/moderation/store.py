@@ -248,6 +248,17 @@ def close_reports(
     return len(closed)
 
 
+def close_report(id: str, outcome: str, *, note: str | None, closer_id: str) -> bool:
+    """Close a report as `close_reports` does, and return whether it was open."""
+    return bool(close_reports(Report.id == id, outcome, note=note, closer_id=closer_id))
+
+
+def close_reports_on_account(id: str, outcome: str, closer_id: str) -> None:
+    """Close the reports on an account itself."""
+    is_on_account = sa.and_(Report.target_kind == USER, Report.target_id == id)
+    close_reports(is_on_account, outcome, note=None, closer_id=closer_id)
+
+
 def close_reports_on_posts(ids: Collection[str]) -> None:
     """Close the reports on posts that are deleted, and on their comments."""
     _close_as_removed(Report.post_id.in_(ids))

@@ -27,7 +27,7 @@ def clear_late(user_id: str) -> None:
     They did not see the deletion yet, and the deletion did not see the notifications. If the
     database is too busy, these rows stay: they are never read.
     """
-    with suppress(sa.exc.OperationalError), unit_of_work():
+    with suppress(sa.exc.SQLAlchemyError), unit_of_work():
         lock_table(Notification)
         _clear(user_id)
 

@@ -4,6 +4,7 @@ Postgres has programs for both, of which the backup is run here.
 """
 
 import fcntl
+import math
 import shlex
 import shutil
 import subprocess
@@ -31,6 +32,7 @@ from posting.db.migrations.revisions import (
     is_too_old,
     known_revisions,
 )
+from posting.db.sqlite import DEADLINE
 from posting.db.transactions import snapshot
 from posting.db.types import new_id
 from posting.ops.content import find_content
@@ -116,6 +118,7 @@ def restore(file: Path, *, force: bool) -> tuple[list[Path], bool]:
         except sqlite.DatabaseError:  # too damaged to be opened
             target = None
         if target:
+            target.info[DEADLINE] = math.inf  # the time limit of a query is for requests
             with closing(target):
                 _overwrite(source, target.driver_connection, database, kept, force)
         else:

@@ -49,13 +49,18 @@ def delete_posts(condition: sa.ColumnElement[bool]) -> None:
         INDEX.add(INDEX.split_all([{**post, **hidden} for post in left]))
 
 
+def delete_post(id: str) -> None:
+    """Delete a locked post, like `delete_posts`."""
+    delete_posts(Post.id == id)
+
+
 def finish_deletions() -> None:
     """Delete the rows that are left of deleted posts, in steps, such as after a process was killed.
 
     One thread of a process does this for all, so that no other deletion waits for it. If the
     database is too busy, the rows stay until the next deletion or the next start of the service.
     """
-    if not _are_left() or not _finishing.acquire(blocking=False):
+    if not _finishing.acquire(blocking=False):
         return
     try:
         with suppress(sa.exc.SQLAlchemyError):

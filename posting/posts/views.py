@@ -18,9 +18,7 @@ from posting.accounts.store import NoSuchUser, user_exists
 from posting.db.transactions import after_commit
 from posting.images.store import list_images_of_posts
 from posting.moderation import log
-from posting.posts import schemas, store
-from posting.posts.deletion import delete_posts, finish_deletions
-from posting.posts.models import Post
+from posting.posts import deletion, schemas, store
 from posting.posts.store import INDEX, NoSuchPost, PreparedText, prepare_text
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
@@ -145,8 +143,8 @@ def delete_post(id: str, query: dict[str, str], condition: Condition) -> Reply:
     condition.require_version(post.version, post.updated_at)
     excerpt, reason = store.describe_post(post), query.get("reason")
     log.record_removal("post", id, post.author_id, excerpt=excerpt, reason=reason)
-    delete_posts(Post.id == id)
-    after_commit(finish_deletions)
+    deletion.delete_post(id)
+    after_commit(deletion.finish_deletions)
     return None
 
 

@@ -122,7 +122,7 @@ class Endpoint:
     lock. With a limit of failures, it is also called with `hits`, in which it counts an attempt
     before it knows the result. If it writes, it does so in units of work of its own.
 
-    Raise TypeError if the view's parameters are not those.
+    Raise TypeError if the view cannot be called with what is declared.
     """
 
     name: str
@@ -164,6 +164,8 @@ class Endpoint:
             raise TypeError(f"{self.name} has a limit, but a {self.method} commits nothing")
         if self._counts_failures and not self.prepare:
             raise TypeError(f"{self.name} has a limit of failures, but nothing counts them")
+        if self._refunded and any(limit.counts is Counts.SUCCESSES for limit in self.limits):
+            raise TypeError(f"{self.name} would refund hits that are rolled back")
         if self.idempotent and self.access.allows_anonymous:
             raise TypeError(f"{self.name} is idempotent, but keys belong to users")
         if self.cache is SHARED and self.method != "GET":

@@ -349,8 +349,8 @@ def _possible_errors(endpoint: Endpoint) -> tuple[list[DocumentedError], list[Do
         in_view += [ChangedSince, AlreadyCurrent]
     in_view += [limit.error for limit in endpoint.limits]
     in_view += [lambda _: _invalid_input(endpoint), InternalServerError]
-    in_view += [DatabaseBusy, DatabaseMoved]
-    in_view.append(QueryTimeout if endpoint.method == "GET" else StorageFull)
+    in_view += [DatabaseBusy, DatabaseMoved, QueryTimeout]
+    in_view += [StorageFull] if endpoint.writes else []
     return before_view, in_view
 
 

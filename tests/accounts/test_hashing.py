@@ -8,9 +8,9 @@ import pytest
 
 from posting.accounts import passwords
 from posting.accounts.passwords import PasswordsBusy, core_to_hash, count_places, place_to_hash
-from posting.db.transactions import is_in_transaction
 from tests.conftest import PASSWORD
 from tests.helpers.assertions import assert_problem
+from tests.helpers.transactions import is_in_transaction
 
 ELSEWHERE, FURTHER = "198.51.100.9", "203.0.113.7"
 NEW_PASSWORD = "another walk by the sea"

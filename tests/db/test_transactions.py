@@ -10,17 +10,11 @@ import sqlalchemy as sa
 from posting.accounts import passwords
 from posting.accounts.models import Session, User
 from posting.db.base import db
-from posting.db.transactions import (
-    after_commit,
-    execute,
-    fetch_all,
-    is_in_transaction,
-    transaction,
-    unit_of_work,
-)
+from posting.db.transactions import after_commit, execute, fetch_all, transaction, unit_of_work
 from posting.db.types import now
 from posting.web import request_body
 from tests.conftest import PASSWORD, POSTGRES
+from tests.helpers.transactions import is_in_transaction
 
 on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="is for SQLite")
 

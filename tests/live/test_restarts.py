@@ -76,7 +76,7 @@ def test_max_requests_fails_no_request(start_site, check_load):
 
 
 def test_killing_a_worker_loses_no_write(site, ada, check_load):
-    """All eight threads of both workers write, and commit together."""
+    """All eight threads of both workers write."""
     rounds = scaled(20, 200)
     [gunicorn] = site.gunicorns
     killed = set()

@@ -13,8 +13,10 @@ from pysqlite3 import dbapi2 as sqlite
 
 from posting.accounts.models import User
 from posting.db.base import db
-from posting.db.transactions import transaction, unit_of_work
+from posting.db.transactions import execute, fetch_all, transaction, unit_of_work
+from posting.db.types import new_id
 from posting.invitations.first_run import describe_first_run
+from posting.invitations.models import Invitation
 from posting.invitations.store import create_invitation
 from posting.ops import backup
 from posting.posts.models import Post
@@ -112,6 +114,20 @@ def test_a_restore_brings_no_link_for_the_first_moderator(app, flask, elsewhere,
     assert flask("restore", "--force", str(saved), on=elsewhere)[0] == 0
     with closing(sqlite.connect(elsewhere.file)) as connection:
         assert connection.execute("SELECT role FROM invitations").fetchall() == [("member",)]
+
+
+def test_a_restore_has_no_time_limit(app, flask, elsewhere, folder, monkeypatch):
+    """A copy may take minutes, and then a table is searched without an index."""
+    with app.app_context(), unit_of_work():
+        create_invitation(None, role="moderator")
+        [first] = fetch_all(sa.select(Invitation.__table__))
+        execute(sa.insert(Invitation), [{**first._asdict(), "id": new_id()} for _ in range(5000)])
+    saved = folder / "with many links.db"
+    assert flask("backup", str(saved))[0] == 0
+    monkeypatch.setattr("posting.db.sqlite.READ_SECONDS", -1)
+    assert flask("restore", "--force", str(saved), on=elsewhere)[0] == 0
+    with closing(sqlite.connect(elsewhere.file)) as connection:
+        assert connection.execute("SELECT count(*) FROM invitations").fetchone() == (0,)
 
 
 def test_a_missing_database_is_created_for_its_owner(flask, elsewhere, copy):

@@ -1,9 +1,9 @@
 """Rendered text: the preview is as the page will be, and mentions are links."""
 
-from posting.db.transactions import is_in_transaction
 from posting.pages import views
 from tests.helpers.assertions import assert_problem
 from tests.helpers.pages import links, path_of
+from tests.helpers.transactions import is_in_transaction
 
 
 def test_a_mention_is_a_link_in_pages_previews_and_feeds(alice, bob, read):

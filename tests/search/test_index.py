@@ -13,7 +13,7 @@ from hypothesis import settings
 from posting.accounts.models import User
 from posting.db.base import db
 from posting.db.migrations.upgrades import schema_change
-from posting.db.transactions import is_in_transaction, transaction
+from posting.db.transactions import transaction
 from posting.db.types import new_id, now, truncate_to_milliseconds
 from posting.posts import store as post_store
 from posting.posts.models import Post
@@ -22,6 +22,7 @@ from posting.search.words import has_short_prefix, parse_query, split_words
 from posting.testbed import sign_in
 from tests.conftest import POSTGRES
 from tests.helpers.assertions import assert_indexed, follow_pages
+from tests.helpers.transactions import is_in_transaction
 
 ROWS, AUTHORS = 5000, 20
 VOCABULARY = [

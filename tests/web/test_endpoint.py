@@ -15,13 +15,14 @@ from posting.accounts.current_user import (
     CurrentUser,
     current_user,
 )
-from posting.db.transactions import execute, fetch_all, is_in_transaction, unit_of_work
+from posting.db.transactions import execute, fetch_all, unit_of_work
 from posting.images.views import ImagesBusy
 from posting.posts.models import Post
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint
 from posting.web.limits import Counts, Limit, RateWindow
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
+from tests.helpers.transactions import is_in_transaction
 
 
 @pytest.fixture
@@ -97,7 +98,8 @@ class TestUnitOfWork:
         """Return a function that sends a request to a view that writes a post, and may fail."""
 
         def extra(*, error=None, counts=Counts.SUCCESSES, headers=None, **declarations):
-            limit = Limit("extra", "LIMIT_POSTS", str, counts, refunded=(ImagesBusy,))
+            refunded = (ImagesBusy,) if counts is Counts.ATTEMPTS else ()
+            limit = Limit("extra", "LIMIT_POSTS", str, counts, refunded=refunded)
 
             @blueprint.post("/extra", access=SIGNED_IN, limits=[limit], returns={}, **declarations)
             def write():
@@ -207,6 +209,14 @@ def test_a_prepare_with_other_parameters_is_refused(blueprint, prepare):
 def test_a_prepare_of_a_read_is_refused(blueprint):
     with pytest.raises(TypeError, match="is a GET, for which nothing is prepared"):
         blueprint.get("/extra", access=PUBLIC, prepare=lambda: None)(lambda: None)
+
+
+def test_attempts_and_successes_are_not_both_refunded(blueprint):
+    """A refund would take back hits of successes that are rolled back."""
+    attempts = Limit("attempts", "LIMIT_POSTS", str, Counts.ATTEMPTS, refunded=(ImagesBusy,))
+    successes = Limit("successes", "LIMIT_POSTS", str)
+    with pytest.raises(TypeError, match="would refund hits that are rolled back"):
+        blueprint.post("/extra", access=PUBLIC, limits=[attempts, successes])(lambda: None)
 
 
 def test_an_idempotent_view_without_a_user_is_refused(blueprint):

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-import sqlalchemy as sa
 from werkzeug.exceptions import Conflict, Forbidden, PreconditionRequired
 
 from posting.accounts import store as account_store
@@ -20,8 +19,8 @@ from posting.db.transactions import Row, after_commit, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
 from posting.moderation import log, schemas
 from posting.moderation.members import describe_member, find_suspension, is_removal_under_way
-from posting.moderation.models import REMOVED, USER, Report
-from posting.moderation.store import close_reports, notify_of_removal
+from posting.moderation.models import REMOVED
+from posting.moderation.store import close_reports_on_account, notify_of_removal
 from posting.posts import store
 from posting.posts.deletion import finish_deletions
 from posting.posts.store import NoSuchPost, get_marks, get_post_for_update
@@ -118,7 +117,7 @@ def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
         raise AlreadySuspended
     since = account_store.suspend(id, reason=body["reason"], until=until)
     log.record("suspended", "user", id, id, body["reason"])
-    _close_reports_on_account(id, SUSPENDED)
+    close_reports_on_account(id, SUSPENDED, current_user.id)
     return wanted | {"since": to_rfc3339(since)}
 
 
@@ -288,13 +287,8 @@ def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply
     _lock_member(id)
     delete_account(id, with_content=True)
     log.record("deleted", "user", id, id, query.get("reason"))
-    _close_reports_on_account(id, REMOVED)
+    close_reports_on_account(id, REMOVED, current_user.id)
     return None
-
-
-def _close_reports_on_account(id: str, outcome: str) -> None:
-    is_on_account = sa.and_(Report.target_kind == USER, Report.target_id == id)
-    close_reports(is_on_account, outcome, note=None, closer_id=current_user.id)
 
 
 def _lock_member(id: str) -> Row:

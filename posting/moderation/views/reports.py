@@ -18,7 +18,7 @@ from posting.accounts.store import NoSuchUser, find_account_by_id
 from posting.comments.store import NoSuchComment, get_comment_for_update
 from posting.markdown import excerpt, shorten
 from posting.moderation import log, schemas, store
-from posting.moderation.models import COMMENT, POST, USER, Report
+from posting.moderation.models import COMMENT, POST, USER
 from posting.moderation.store import AlreadyReported, NoSuchReport
 from posting.posts.store import NoSuchPost, describe_post, get_post_for_update
 from posting.web.endpoint import Blueprint, Reply
@@ -159,7 +159,7 @@ def close_report(id: str, body: dict[str, str | None], condition: Condition) -> 
         raise ReportOnYourself
     condition.require_body(_as_read(report))
     outcome, note = str(body["outcome"]), body.get("note")
-    is_closed = store.close_reports(Report.id == id, outcome, note=note, closer_id=current_user.id)
+    is_closed = store.close_report(id, outcome, note=note, closer_id=current_user.id)
     if not is_closed:
         raise ReportClosed
     author = report["target"]["author"]
