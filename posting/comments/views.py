@@ -33,6 +33,7 @@ from posting.posts.store import (
 )
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
+from posting.web.errors import InvalidInput
 from posting.web.etags import Condition, etag_header
 from posting.web.limits import Limit
 from posting.web.problems import Coded
@@ -126,7 +127,11 @@ def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
 def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
     """Prepare the text of a comment, if the current user may write it."""
     _require_unlocked(locked=is_locked(id))
-    store.get_parent(body.get("parent_id"), id)
+    try:
+        store.get_parent(body.get("parent_id"), id)
+    except InvalidInput:
+        is_locked(id)  # 404 if the post was deleted meanwhile, with the parent
+        raise
     return prepare_text(INDEX, body)
 
 

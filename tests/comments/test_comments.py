@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from posting.accounts.models import Session
+from posting.comments import views
 from posting.db.transactions import transaction
 from posting.db.types import now
 from posting.web.limits import Hits
@@ -220,6 +221,23 @@ def test_an_invalid_comment_gets_422_and_not_saved(alice, post, body, expected):
 def test_the_longest_comment_is_stored_as_sent(alice, post):
     content = "ß" * 9_998 + " \n"
     assert alice.add_comment(post, content)["content"] == content
+
+
+def test_a_reply_on_a_post_that_is_deleted_meanwhile_gets_404(
+    alice, bob, post, comment, monkeypatch
+):
+    """And not 422, although its parent is gone as well."""
+    is_locked = views.is_locked
+
+    def delete_then(id):
+        monkeypatch.setattr(views, "is_locked", is_locked)
+        locked = is_locked(id)
+        assert alice.delete(f"/posts/{id}").status_code == 204
+        return locked
+
+    monkeypatch.setattr(views, "is_locked", delete_then)
+    body = {"content": "x", "parent_id": comment["id"]}
+    assert_problem(bob.post(list_path(post), json=body), 404)
 
 
 def test_a_parent_must_be_an_undeleted_comment_on_the_same_post(alice, bob, post, comment):
