@@ -82,7 +82,7 @@ def refuse_invalid_token() -> None:
 def require_reader() -> None:
     """Raise 401 unless the request has a valid session or token.
 
-    This makes nobody the current user, since the response must be the same for all readers.
+    It does not set the current user, since the response must be the same for all readers.
     """
     _authenticate()
 

@@ -1,4 +1,4 @@
-"""What moderators and operators see of an account."""
+"""The facts about an account that moderators and operators see."""
 
 from datetime import timedelta
 

@@ -39,7 +39,7 @@ _is_named = sa.func.lower(User.username).in_(sa.bindparam("names", expanding=Tru
 
 
 def _claim(user_id: InstrumentedAttribute[Any], place: int) -> sa.Select[str, int]:
-    """Select users with a place: the lowest place of a user decides what the user is told."""
+    """Select users with a place. Of several places of a user, the lowest decides the kind."""
     number = sa.literal_column(str(place), sa.Integer())
     return sa.select(user_id.label("id"), number.label("place"))
 

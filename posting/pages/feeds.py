@@ -83,7 +83,7 @@ def feed_of_comments_on(id: str, before: str | None = None) -> Feed:
 
 
 class PageOptions(TypedDict):
-    """What the lists of all feeds have in common."""
+    """The options that the lists of all feeds share."""
 
     limit: int
     cursor: str | None

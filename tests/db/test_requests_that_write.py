@@ -76,7 +76,7 @@ def test_a_read_succeeds_even_if_its_time_cannot_be_stored(app, alice, failing_c
 
 @pytest.fixture
 def open_transaction(app):
-    """A transaction that has written a post by nobody, and is committed at the end of the block."""
+    """A transaction with a post without an author, which the end of the block commits."""
 
     @contextmanager
     def open_transaction():

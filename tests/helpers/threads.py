@@ -1,4 +1,4 @@
-"""What happens at the same time as a request."""
+"""Threads that run at the same time as a request."""
 
 from concurrent.futures import ThreadPoolExecutor
 

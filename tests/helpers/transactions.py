@@ -1,4 +1,4 @@
-"""What a test asks of the unit of work."""
+"""The state of the unit of work."""
 
 from posting.db import transactions
 

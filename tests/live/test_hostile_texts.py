@@ -5,12 +5,11 @@ from pathlib import Path
 
 import requests
 
-from tests.conftest import POSTGRES
 from tests.helpers.hostile_texts import STANDING
 from tests.live.clients import scaled, sign_in
 from tests.live.test_uploads import workers
 
-MAX_MEMORY = 113 if POSTGRES else 105  # MiB; the driver of Postgres takes 8
+MAX_MEMORY = 105  # MiB
 MAX_GROWTH = 8  # MiB, once each page has been shown a few times
 
 
