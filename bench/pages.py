@@ -120,6 +120,12 @@ def open_forms(page: Page) -> None:
     page.locator(".opened .error:not(:empty)").wait_for()
 
 
+def enlarge(page: Page) -> None:
+    """Look at the images of a post, one after the other."""
+    page.locator("#post a:has(> img)").first.click()
+    page.get_by_role("button", name="Next").click()
+
+
 def write(page: Page) -> None:
     """Write a text, come back to it, preview it, choose an image, and publish without a title."""
     page.get_by_label("Text", exact=True).fill("# News\n\n- one\n\n|a|b|\n|-|-|\n|1|2|")
@@ -202,7 +208,7 @@ def try_out(page: Page) -> None:
 
 # What people do on a page, which makes it another one.
 ACTIONS = {
-    "visitor": {"signin": guess, "reset": use_code, "docs": try_out},
+    "visitor": {"signin": guess, "reset": use_code, "docs": try_out, "unusual": enlarge},
     "member": {"post": open_forms, "write": write, "settings": create_secrets, "member": report},
     "moderator": {"moderation": act, "member": moderate, "post": delete},
 }

@@ -85,8 +85,8 @@ def reading(bench: Bench) -> Iterator[Row]:
 def reading_by_members(bench: Bench) -> Iterator[Row]:
     """Compare the cached list with the same list where only members may read."""
     members_only = bench.posting(bench.sqlite_url, POSTING_READING="members")
-    cookie = sign_up_and_in(bench.cached, "reader")
-    token = create_token(bench.cached, cookie)
+    cookie = sign_up_and_in(members_only, "reader")
+    token = create_token(members_only, cookie)
     rates = bench.compare(
         {
             EVERYONE: (f"{bench.cached}/posts",),

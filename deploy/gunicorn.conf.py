@@ -25,7 +25,6 @@ from gunicorn.glogging import Logger
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from posting.config import THREADS, StartError, load_env_files, load_server, require_port
-from posting.logs import JsonFormatter
 
 # --- Settings from the environment ---
 
@@ -99,6 +98,9 @@ class JsonLogger(Logger):
     """gunicorn's logger with the JSON lines of the app."""
 
     def setup(self, cfg):
+        # Not before PROMETHEUS_MULTIPROC_DIR is set, which prometheus_client reads when imported.
+        from posting.web.logs import JsonFormatter  # noqa: PLC0415
+
         super().setup(cfg)
         for handler in self.error_log.handlers:
             handler.setFormatter(JsonFormatter())

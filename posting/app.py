@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flask import Flask, Response
+from flask import Flask
 
-from posting import cli, config, logs
+from posting import cli, config
 from posting.accounts import current_user
 from posting.accounts.views.applications import applications
 from posting.accounts.views.auth import auth
 from posting.accounts.views.recovery import recovery
 from posting.accounts.views.tokens import tokens
 from posting.accounts.views.users import users
+from posting.avatars.views import avatars
 from posting.changes.views import changes
 from posting.comments.views import comments
 from posting.db import engine, migrations, transactions
@@ -27,15 +28,15 @@ from posting.pages.feeds import feeds
 from posting.pages.views import pages
 from posting.posts.views import posts
 from posting.site.views import site
-from posting.web import access_log, cross_origin, errors, etags, headers, request_body
+from posting.web import errors, etags, hosts, logs, request_body, response_cache, security
 from posting.web.endpoint import IdConverter
-from posting.web.middleware import proxy, response_cache
 from posting.web.system import root, system
 
 BLUEPRINTS = (
     posts,
     comments,
     images,
+    avatars,
     users,
     auth,
     applications,
@@ -51,30 +52,18 @@ BLUEPRINTS = (
     system,
 )
 BEFORE_REQUEST = (
-    access_log.start_timer,  # first, to measure all of the request
-    headers.assign_request_id,  # before anything that can fail, since errors name the id
-    headers.drop_invalid_dates,
+    logs.start_request,  # first, to measure all of the request, and since errors name its id
+    etags.drop_invalid_dates,
     transactions.roll_back_session,  # of an earlier request, when a test keeps its app context
-    proxy.refuse_other_hosts,  # before checks that compare the request with its host
-    cross_origin.refuse_cross_site_writes,
+    hosts.refuse_other_hosts,  # before checks that compare the request with its host
+    security.refuse_cross_site_writes,
 )
 AFTER_REQUEST = (
-    headers.add_headers,  # first: the ETag is made from the whole response
-    response_cache.store,  # with all headers, but before a 304 loses its body
+    security.add_headers,  # first: the ETag is made from the whole response
+    response_cache.store_shared,  # with all headers, but before a 304 loses its body
     etags.make_conditional,
-    access_log.record,  # last: it logs the status that is sent
+    logs.log_request,  # last: it logs the status that is sent
 )
-
-
-def before_request() -> None:
-    for check in BEFORE_REQUEST:
-        check()
-
-
-def after_request(response: Response) -> Response:
-    for finish in AFTER_REQUEST:
-        response = finish(response)
-    return response
 
 
 class Service(Flask):
@@ -82,7 +71,7 @@ class Service(Flask):
 
     def log_exception(self, exc_info: Any) -> None:
         """Log an error with the route of the request. The path may contain a token."""
-        self.logger.error("Exception on %s", access_log.route(), exc_info=exc_info)
+        self.logger.error("Exception on %s", logs.route(), exc_info=exc_info)
 
     def auto_find_instance_path(self) -> str:
         """Return `instance/` beside the code of a checkout, and otherwise in the working directory.
@@ -110,21 +99,22 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     logs.init_app(app)
     engine.init_app(app)
     transactions.init_app(app)
-    headers.init_app(app)
     errors.init_app(app)
     current_user.init_app(app)
     cli.init_app(app)
     for blueprint in (*BLUEPRINTS, *((pages, feeds) if app.config["PAGES"] else (root,))):
         app.register_blueprint(blueprint)
 
-    app.before_request(before_request)
+    for check in BEFORE_REQUEST:
+        app.before_request(check)
     if not config.everyone_may_read(app.config):  # after the errors of the others
         app.before_request(current_user.refuse_visitors_without_endpoint)
-    app.after_request(after_request)
+    for finish in reversed(AFTER_REQUEST):  # Flask calls the last one first
+        app.after_request(finish)
     # Each middleware wraps those before it.
     response_cache.init_app(app)
-    cross_origin.init_app(app)  # around the cache, whose responses are for every origin
-    proxy.init_app(app)  # around the cache, whose keys contain the client's host and scheme
+    security.init_app(app)  # around the cache, whose responses are for every origin
+    hosts.init_app(app)  # around the cache, whose keys contain the client's host and scheme
     request_body.init_app(app)  # around all others, since it must see every response
 
     migrations.init_app(app, unmanaged_tables=tuple(index.table for index in INDEXES))

@@ -11,22 +11,33 @@ from posting.db.errors import error_code
 from posting.db.migrations.start_errors import start_error
 from posting.invitations.commands import invitations
 from posting.moderation.commands import moderation
-from posting.ops.commands import data, db, demo, doctor, images, openapi, search
+from posting.ops.commands import (
+    back_up,
+    db,
+    examine,
+    export_archive,
+    fill_with_demo,
+    images,
+    import_archive,
+    openapi,
+    restore,
+    search,
+)
 
 COMMANDS = (
-    db.db,
+    db,
     users,
     invitations,
     moderation,
-    demo.fill_with_demo,
-    data.export_archive,
-    data.import_archive,
-    data.back_up,
-    data.restore,
-    doctor.examine,
-    search.search,
-    images.images,
-    openapi.openapi,
+    fill_with_demo,
+    export_archive,
+    import_archive,
+    back_up,
+    restore,
+    examine,
+    search,
+    images,
+    openapi,
 )
 
 
@@ -56,6 +67,8 @@ def errors_in_words() -> Iterator[None]:
 
 
 def _report_errors_of(command: click.Command) -> None:
+    # Each command is wrapped and not its group: when a group gets the error, the app context that
+    # `start_error` needs has ended.
     if isinstance(command, click.Group):
         for child in command.commands.values():
             _report_errors_of(child)

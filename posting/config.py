@@ -33,7 +33,7 @@ from flask.helpers import get_load_dotenv
 
 from posting.characters import has_visible
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 SIGNUP = ("open", "approval", "invitation", "closed")  # who may create an account
 INVITATIONS = ("moderators", "members")  # who may invite others
 MODERATION_LOG = ("moderators", "public")
@@ -281,6 +281,7 @@ SETTINGS = (
     # 100,000 characters of content may be written as \uD83D\uDE00 each.
     Setting("MAX_JSON_BYTES", integer(1024, 2**30), 5 * 2**18),
     Setting("MAX_IMAGE_BYTES", integer(1024, 2**28), 5 * 2**20),
+    Setting("MAX_MEMBER_BYTES", integer(1024, 2**50), 2**30),
 )
 # Settings of the server, which the app does not know.
 SERVER_SETTINGS = (

@@ -3,6 +3,6 @@
 from posting.accounts import names
 from posting.comments import store as comments
 from posting.posts import store as posts
-from posting.search import MaintainedIndex
+from posting.search.index import Index
 
-INDEXES: tuple[MaintainedIndex, ...] = (posts.INDEX, comments.INDEX, names.INDEX)
+INDEXES: tuple[Index | names.NameIndex, ...] = (posts.INDEX, comments.INDEX, names.INDEX)

@@ -17,8 +17,7 @@ from typing import TypeVar
 
 import comrak
 
-from posting.characters import has_visible
-from posting.graphemes import last_boundary
+from posting.characters import has_visible, last_boundary
 
 EXCERPT = 200  # characters
 BEGINNING = 2_000  # characters of a text of which an excerpt is made

@@ -142,6 +142,14 @@ class Client(testbed.Client):
         assert response.status_code == 201, response.text
         return response.json
 
+    def send_image(self, data: bytes = b"", **fields: Any) -> dict[str, Any]:
+        """Send an image that no post or comment has yet."""
+        form = {"file": (BytesIO(data or pictures.png()), "picture")} | fields
+        with patch.object(imaging, "reencode", cached_reencode):
+            response = self.post("/images", data=form)
+        assert response.status_code == 201, response.text
+        return response.json
+
     def add_comment(self, post: dict[str, Any], content: str, **fields: Any) -> dict[str, Any]:
         """Comment on a post, or reply to the comment with the id `parent_id`."""
         path = f"/posts/{post['id']}/comments"
@@ -427,6 +435,20 @@ def report(client: Client, comment: dict[str, Any]) -> str:
     return id
 
 
+def set_avatar(client: Client) -> str:
+    """Set the avatar of a client's user, and return its URL."""
+    form = {"file": (BytesIO(pictures.png()), "a.png")}
+    url: str = client.put("/users/me/avatar", data=form).json["avatar_url"]
+    return url
+
+
+def add_image_of_comment(client: Client, post: dict[str, Any]) -> str:
+    """Comment on a post with an image, and return the id of the image."""
+    id: str = client.send_image()["id"]
+    client.add_comment(post, "A comment", images=[id])
+    return id
+
+
 @pytest.fixture
 def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
     """Return a function that returns the id of an object of Alice, or of an application.
@@ -437,6 +459,12 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "post": lambda: post["id"],
         "comment": lambda: alice.add_comment(post, "A comment")["id"],
         "image": lambda: alice.add_image(post)["id"],
+        "photo": lambda: alice.add_image(post, pictures.photo())["id"],
+        "unattached": lambda: alice.send_image()["id"],
+        "image_of_comment": lambda: add_image_of_comment(alice, post),
+        "avatar": lambda: set_avatar(alice).rpartition("/")[2],
+        "face": lambda: set_avatar(alice) and alice.user["id"],
+        "side": lambda: "640",
         "user": lambda: alice.user["id"],
         "session": lambda: alice.get("/sessions").json[0]["id"],
         "token": lambda: alice.post("/tokens", json=TOKEN).json["id"],

@@ -6,8 +6,8 @@ import unicodedata
 
 import pytest
 
-from posting.characters import has_visible, leaves_direction_open
-from posting.web.fields import NOT_BLANK_PATTERN, ONE_LINE_PATTERN
+from posting.characters import has_visible, last_boundary, leaves_direction_open
+from posting.web.schemas import NOT_BLANK_PATTERN, ONE_LINE_PATTERN
 from tests.helpers.texts import INVISIBLE
 
 # Default_Ignorable_Code_Point of DerivedCoreProperties.txt, Unicode 16.
@@ -82,3 +82,40 @@ def test_the_patterns_of_the_document_refuse_no_visible_character():
 )
 def test_a_change_of_direction_has_an_end(text, expected):
     assert leaves_direction_open(text) is expected
+
+
+@pytest.mark.parametrize(
+    "character",
+    [
+        "e\u0301",
+        "a\u0323\u0302",
+        "☝\ufe0f",
+        "👍\U0001f3fd",
+        "👩\U0001f3fd\u200d🚀",
+        "👨\u200d👩\u200d👧\u200d👦",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "🇩🇪",
+        "न्दि",
+        "ক্ষ",
+        "กำ",
+        "ｶﾞ",
+        "か\u3099",
+        "\u1112\u1161\u11ab",
+        "葛\U000e0100",
+        "می\u200c"[1:],
+    ],
+    ids=ascii,
+)
+def test_a_text_is_cut_before_or_after_a_character(character):
+    text = character * 3
+    for place in range(1, len(text)):
+        assert last_boundary(text, place) == place // len(character) * len(character)
+
+
+@pytest.mark.parametrize("text", ["abc", "布布布", "한국어", "🧵🧵🧵", "कमल"])
+def test_other_characters_are_single(text):
+    assert [last_boundary(text, place) for place in range(len(text))] == [*range(len(text))]
+
+
+def test_a_character_that_is_longer_than_people_write_is_cut():
+    assert last_boundary("x" + "\u0301" * 300, 200) == 200

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from posting import config
-from posting.web.urls import url_template
+from posting.web.hosts import url_template
 from tests.helpers import ROOT
 
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()

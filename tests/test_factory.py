@@ -4,8 +4,7 @@ import pytest
 
 from posting import app as factory
 from posting.db.base import db
-from posting.web import access_log, cross_origin, etags, headers
-from posting.web.middleware import proxy, response_cache
+from posting.web import etags, hosts, logs, response_cache, security
 
 URL = "https://posting.example"
 
@@ -62,8 +61,8 @@ def test_the_hooks_in_their_order_work(results):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (headers.assign_request_id, proxy.refuse_other_hosts),
-        (proxy.refuse_other_hosts, cross_origin.refuse_cross_site_writes),
+        (logs.start_request, hosts.refuse_other_hosts),
+        (hosts.refuse_other_hosts, security.refuse_cross_site_writes),
     ],
 )
 def test_swapping_two_hooks_before_the_request_changes_a_response(results, one, other):
@@ -73,9 +72,9 @@ def test_swapping_two_hooks_before_the_request_changes_a_response(results, one, 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (headers.add_headers, response_cache.store),
-        (response_cache.store, etags.make_conditional),
-        (etags.make_conditional, access_log.record),
+        (security.add_headers, response_cache.store_shared),
+        (response_cache.store_shared, etags.make_conditional),
+        (etags.make_conditional, logs.log_request),
     ],
 )
 def test_swapping_two_hooks_after_the_request_changes_a_response(results, one, other):

@@ -11,8 +11,8 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from posting import create_app
 from posting.accounts.fields import RESERVED_USERNAMES
 from posting.characters import has_visible, leaves_direction_open
-from posting.web.fields import EXAMPLE_ID, EXAMPLE_TOKEN
-from tests.conftest import MANY, TOKEN, apply, invite, report
+from posting.web.schemas import EXAMPLE_ID, EXAMPLE_TOKEN
+from tests.conftest import MANY, TOKEN, apply, invite, report, set_avatar
 from tests.helpers.assertions import strict
 
 PLACEHOLDER = "session=of-a-new-session"
@@ -60,8 +60,9 @@ class Service:
         """Return the id of an object of the client's user; a post has a comment and an image."""
         if resource == "users":
             return client.user["id"]
-        if resource == "sessions":
-            return client.get("/sessions").json[0]["id"]
+        if resource in {"sessions", "avatars"}:
+            of_user = client.get("/sessions").json[0]["id"]
+            return of_user if resource == "sessions" else set_avatar(client).rpartition("/")[2]
         if resource == "applications":
             return apply(self.app)
         if resource == "invitations":
@@ -135,7 +136,7 @@ def may_be_422(case):
         for given, names in (
             (case.query, {"after", "before", "cursor", "expand", "q", "sort"}),
             (case.headers, {"Idempotency-Key"}),
-            (case.body, {"password", "parent_id", "file", "expires_at", "invitation"}),
-            (case.body, {"current_password", "up_to", "until"}),
+            (case.body, {"password", "parent_id", "file", "expires_at", "images"}),
+            (case.body, {"current_password", "invitation", "up_to", "until"}),
         )
     )

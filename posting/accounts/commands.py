@@ -25,7 +25,7 @@ from posting.moderation import log
 from posting.moderation.members import describe_account
 from posting.plurals import count
 from posting.progress import progress
-from posting.web.fields import TimestampInput
+from posting.web.schemas import TimestampInput
 
 DATE = click.DateTime(["%Y-%m-%d"])
 ACCOUNT_LINE = "{:32} {:9} {:9} {:10} {}"
@@ -282,7 +282,7 @@ def suspend(name: str, reason: str | None, until: datetime | None) -> None:
         if user.state == SUSPENDED and user.suspended_until == until and has_reason:
             click.echo(f"{user.username} is suspended already.")
             return
-        store.suspend(user.id, reason=reason, until=until)
+        store.suspend_account(user.id, reason=reason, until=until)
         _record("suspended", user.id, reason)
     end = f" until {to_rfc3339(until)}" if until else ""
     click.echo(f"{user.username} is suspended{end} and signed out everywhere.")
@@ -413,4 +413,4 @@ def _set_role(name: str, role: str) -> None:
 
 def _record(action: str, user_id: str, reason: str | None = None) -> None:
     """Record an act of the operator on an account."""
-    log.record_by_operator(action, "user", user_id, user_id, reason)
+    log.record_act_by_operator(action, "user", user_id, user_id, reason)

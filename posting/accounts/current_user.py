@@ -10,14 +10,13 @@ from flask.sessions import SessionInterface
 from werkzeug.exceptions import Forbidden, NotFound
 
 from posting.accounts import schemas, sessions, store, tokens
-from posting.accounts.models import MODERATOR, Session, Token
+from posting.accounts.models import MODERATOR
 from posting.config import cookie_name, is_https
-from posting.db.transactions import Row, execute
+from posting.db.transactions import Row
 from posting.web.endpoint import SAFE_METHODS, Access, current_endpoint
-from posting.web.errors import NotSignedIn, respond
+from posting.web.errors import Coded, NotSignedIn, respond
 from posting.web.limits import Limit
-from posting.web.middleware.response_cache import is_visitor
-from posting.web.problems import Coded
+from posting.web.response_cache import is_visitor
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +47,14 @@ class NotModerator(Coded, Forbidden):
     description = "Only moderators may do this."
 
 
-def user_id() -> str:
+def current_user_id() -> str:
     """Return the current user's id, as the subject of a limit."""
     return current_user.id
 
 
-# Each edit is announced to apps that keep a copy, and its text is prepared like a new one.
-EDIT_LIMIT = Limit("edits", "LIMIT_COMMENTS", user_id)
+# All edits of a member share one count. Its rate is that of comments, because an edit costs as
+# much: it is announced to apps that keep a copy, and its text is prepared like a new one.
+EDIT_LIMIT = Limit("edits", "LIMIT_COMMENTS", current_user_id)
 
 
 class NotAuthor(Coded, Forbidden):
@@ -192,9 +192,6 @@ SESSION_REQUIRED = Access(
 # The view ends the session that was sent, if there is one.
 SESSION_OPTIONAL = Access(lambda: None, security=[{"session": []}, {}])
 
-_SESSION = sa.select(Session.id).where(Session.id == sa.bindparam("id"))
-_TOKEN = sa.select(Token.id).where(Token.id == sa.bindparam("id"))
-
 
 class NoSessions(SessionInterface):
     """Flask's own sessions, which are always empty. Even with a SECRET_KEY, none is sent."""
@@ -246,12 +243,12 @@ def lock_current_user(*, exclusively: bool = False) -> None:
     """
     is_active = store.lock_active_account(current_user.id, exclusively=exclusively)
     # A statement of its own, because that of the lock sees other tables as before it waited.
-    access = (
-        execute(_TOKEN, id=current_user.token_id)
+    has_access = (
+        tokens.token_exists(current_user.token_id)
         if current_user.token_id
-        else execute(_SESSION, id=current_user.session_id)
+        else sessions.session_exists(current_user.session_id)
     )
-    if not is_active or not access.all():
+    if not (is_active and has_access):
         raise _not_signed_in()
 
 

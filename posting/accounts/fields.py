@@ -8,8 +8,8 @@ from typing import Any
 from flask import current_app
 from marshmallow import ValidationError
 
-from posting.web.fields import Length, String, described
-from posting.web.messages import Message
+from posting.web.errors import Message
+from posting.web.schemas import Length, String, described
 
 MAX_PASSWORD_LENGTH = 256
 MIN_USERNAME_LENGTH, MAX_USERNAME_LENGTH = 3, 32

@@ -2,15 +2,19 @@
 
 from datetime import datetime, timedelta
 
+from flask import has_request_context
 from sqlalchemy import (
     CheckConstraint,
+    Dialect,
     ForeignKey,
     Index,
     String,
+    TypeDecorator,
     bindparam,
     case,
     func,
     literal_column,
+    type_coerce,
 )
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
@@ -18,6 +22,7 @@ from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 from posting.db.base import Base, EditedAt, Identifier, bytewise, partial_index
 from posting.db.purge import MAX_STEP
 from posting.db.types import UtcDateTime, new_id, now
+from posting.web.hosts import base_url
 
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
@@ -30,6 +35,17 @@ _NOW = bindparam(None, callable_=now, type_=UtcDateTime())  # when a statement i
 _APPLICATIONS_SINCE = bindparam(
     None, callable_=lambda: now() - APPLICATION_LIFETIME, type_=UtcDateTime()
 )
+
+
+class AvatarUrl(TypeDecorator[str]):
+    """The id of an avatar, which becomes its URL. Outside of a request, this is a path."""
+
+    impl = Identifier
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        base = base_url() if value and has_request_context() else ""
+        return value and f"{base}/avatars/{value}"
 
 
 class User(EditedAt):
@@ -49,6 +65,7 @@ class User(EditedAt):
     display_name: Mapped[str | None] = mapped_column(String(64))
     bio: Mapped[str | None] = mapped_column(String(500))
     role: Mapped[str] = mapped_column(String(16), default="member")
+    avatar_id: Mapped[str | None] = mapped_column(Identifier)
     password_hash: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime] = mapped_column(default=now)
     suspended_at: Mapped[datetime | None] = mapped_column()
@@ -58,6 +75,7 @@ class User(EditedAt):
     application: Mapped[str | None] = mapped_column(String(1000))
     last_seen_at: Mapped[datetime | None] = mapped_column()  # null before the first sign-in
 
+    avatar_url: Mapped[str | None] = column_property(type_coerce(avatar_id, AvatarUrl()))
     # Not a parameter, which could not be matched with the partial index.
     is_moderator: Mapped[bool] = column_property(role == literal_column(f"'{MODERATOR}'"))
     is_pending: Mapped[bool] = column_property(pending_since.is_not(None))

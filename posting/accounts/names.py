@@ -18,7 +18,7 @@ from posting.db.types import ID_LENGTH
 from posting.search.words import split_words
 from posting.web.errors import InvalidInput, input_error
 from posting.web.pagination import NOT_A_CURSOR, Page
-from posting.web.rows import select, to_items
+from posting.web.schemas import select, to_items
 
 MAX_WORDS = 8  # of a name; a character is a word in some scripts
 MAX_LENGTH = 64  # characters of a name in the index
@@ -46,7 +46,7 @@ UserData = Mapping[Any, Any]  # the id, the username and the display name
 
 
 class NameIndex:
-    """The index of the names of all users, a `MaintainedIndex`."""
+    """The index of the names of all users. It is maintained like an `Index` of texts."""
 
     name = "user"
     table = _NAMES.name

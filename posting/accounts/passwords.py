@@ -14,11 +14,9 @@ from werkzeug.security import check_password_hash, generate_password_hash
 from posting.accounts import store
 from posting.config import worker_threads
 from posting.db.transactions import Row, unit_of_work
-from posting.web.errors import NotSignedIn
+from posting.web.errors import Coded, Message, NotSignedIn
+from posting.web.hosts import client_ip
 from posting.web.limits import Counts, Hits, Limit, require_space
-from posting.web.messages import Message
-from posting.web.middleware.proxy import client_ip
-from posting.web.problems import Coded
 
 WRONG_PASSWORD = Message("wrong_password", "This is not your current password.")
 ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", counts=Counts.FAILURES)

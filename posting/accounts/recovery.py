@@ -17,7 +17,7 @@ from posting.accounts.sessions import hash_token
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import ID_LENGTH, Rfc3339Text, now
-from posting.web.rows import Item, to_item
+from posting.web.schemas import Item, to_item
 
 CODES_PER_USER = 10
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's, without letters that look like digits

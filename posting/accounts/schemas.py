@@ -14,15 +14,21 @@ from posting.accounts.fields import (
     is_own_name,
     not_reserved,
 )
-from posting.web.fields import (
+from posting.web.errors import REQUIRED, Message
+from posting.web.pagination import NOT_A_CURSOR
+from posting.web.schemas import (
+    EXAMPLE_ID,
     EXAMPLE_TOKEN,
     LINE_OR_EMPTY_PATTERN,
     NOT_BLANK_PATTERN,
     ONE_LINE_PATTERN,
     VISIBLE_OR_EMPTY_PATTERN,
     Identifier,
+    Input,
     Length,
     OneOf,
+    Output,
+    PageQuery,
     Parameter,
     String,
     Timestamp,
@@ -33,12 +39,12 @@ from posting.web.fields import (
     not_blank,
     one_line,
 )
-from posting.web.messages import REQUIRED, Message
-from posting.web.pagination import NOT_A_CURSOR
-from posting.web.schemas import Input, Output, PageQuery
 
 BOTH_NAMES = Message("repeated", "Send only one of username and q.")
 SAME_AS_USERNAME = Message("same_as_username", "Must not be the username.")
+
+
+MAX_REASON = 500
 
 
 class Author(Output):
@@ -47,12 +53,30 @@ class Author(Output):
     id = Identifier()
     username = fields.String(metadata=described("ada"))
     display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
+    avatar_url = fields.String(
+        allow_none=True,
+        metadata={"format": "uri"}
+        | described(
+            f"https://example.org/avatars/{EXAMPLE_ID}",
+            "A square WebP of at most 256 pixels. With `/64`, of at most 64. Null without one.",
+        ),
+    )
 
 
 def author() -> fields.Nested:
     """Return the field of an author."""
     metadata = {"description": "Null when the account is gone."}
     return fields.Nested(Author, allow_none=True, metadata=metadata)
+
+
+def reason_field(text: str, **options: Any) -> String:
+    """Return the field of the reason that a moderator gives."""
+    return String(
+        validate=[Length(1, MAX_REASON), not_blank],
+        pattern=NOT_BLANK_PATTERN,
+        metadata=described("This is advertising.", text),
+        **options,
+    )
 
 
 ROLES = ("member", "moderator")
@@ -236,12 +260,9 @@ class NewRecoveryCodes(RecoveryCodes):
     )
 
 
-class User(Output):
+class User(Author):
     """An account's public profile."""
 
-    id = Identifier()
-    username = fields.String(metadata=described("ada"))
-    display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
     bio = fields.String(allow_none=True, metadata=described("I write about engines."))
     role = fields.String(metadata=extensible(ROLES, "member"))
     created_at = Timestamp()
@@ -260,28 +281,19 @@ class NewUser(User):
     optional = ("state",)
 
 
-class Application(Output):
+class Application(Author):
     """A pending account, and why it should be approved."""
 
     id = Identifier("Of the account.")
-    username = fields.String(metadata=described("ada"))
-    display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
     bio = fields.String(allow_none=True, metadata=described("I write about engines."))
     application = fields.String(metadata=described("I weave too, and Grace has told me about you."))
     created_at = Timestamp()
 
 
-MAX_REASON = 500
-
-
 class RemovalQuery(Input):
     """The reason of a moderator who deletes what another member has written."""
 
-    reason = String(
-        validate=[Length(1, MAX_REASON), not_blank],
-        pattern=NOT_BLANK_PATTERN,
-        metadata=described("This is advertising.", "If you are a moderator, the author reads it."),
-    )
+    reason = reason_field("If you are a moderator, the author reads it.")
 
 
 class DeletionQuery(Input):

@@ -18,10 +18,10 @@ from posting.accounts.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, unit_of_work
 from posting.db.types import now
+from posting.web.errors import NoSuch
 from posting.web.idempotency import IdempotencyKey
 from posting.web.limits import RateWindow
-from posting.web.problems import NoSuch
-from posting.web.rows import select, to_item, to_items
+from posting.web.schemas import select, to_item, to_items
 
 # last_seen_at is written at most this often, so that most reads write nothing.
 LAST_SEEN_PRECISION = SESSION_IDLE / 720
@@ -48,6 +48,7 @@ _OF_USER = (
     .order_by(Session.created_at.desc(), Session.id)
 )
 _ONE_OF_USER = _OF_USER.where(Session.id == sa.bindparam("id"))
+_EXISTS = sa.select(Session.id).where(Session.id == sa.bindparam("id"))
 _INSERT = sa.insert(Session)
 _MARK_SEEN = (
     sa.update(User).where(User.id == sa.bindparam("user")).values(last_seen_at=sa.bindparam("time"))
@@ -85,11 +86,11 @@ def find_session(sent: Request) -> sa.Row[Any] | None:
     row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), **_oldest_valid(time))
     if row and time - row.last_seen_at > LAST_SEEN_PRECISION:
         update = sa.update(Session).where(Session.id == row.session_id)
-        touch(update.values(last_seen_at=time), row.id, time)
+        mark_used(update.values(last_seen_at=time), row.id, time)
     return row
 
 
-def touch(update: sa.Update, user_id: str, time: datetime) -> None:
+def mark_used(update: sa.Update, user_id: str, time: datetime) -> None:
     """Write when a session or token was last used, and by whom, unless the database is busy.
 
     Purge stored responses and rate-limit windows, too: about once an hour for each active member.
@@ -100,6 +101,11 @@ def touch(update: sa.Update, user_id: str, time: datetime) -> None:
         execute(update)
         purge_expired(IdempotencyKey)
         purge_expired(RateWindow)
+
+
+def session_exists(id: str | None) -> bool:
+    """Return whether a session has not been deleted, as the transaction sees it."""
+    return bool(execute(_EXISTS, id=id).all())
 
 
 def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:

@@ -21,11 +21,9 @@ from posting.db.purge import purge_expired
 from posting.db.transactions import Row, execute, fetch_one, fetch_value, snapshot
 from posting.db.types import Rfc3339Text, UtcDateTime, now
 from posting.notifications.telling import forget_application, forget_what_moderators_read
-from posting.web.errors import input_error
-from posting.web.messages import Message
+from posting.web.errors import Coded, Message, NoSuch, input_error
 from posting.web.pagination import Page, paginate
-from posting.web.problems import Coded, NoSuch
-from posting.web.rows import Item, columns, insert, select, to_item, to_items
+from posting.web.schemas import Item, columns, insert, select, to_item, to_items
 
 BATCH = 1000  # accounts that are read at a time
 
@@ -71,6 +69,7 @@ _DETAILS = sa.select(
     User.id,
     User.username,
     User.display_name,
+    User.avatar_url.label("avatar_url"),
     *_STANDING,
     sa.type_coerce(User.suspended_at, Rfc3339Text()).label("suspended_at"),
     sa.type_coerce(User.suspended_until, Rfc3339Text()).label("suspended_until"),
@@ -261,7 +260,7 @@ def store_password_hash(user_id: str, password_hash: str) -> None:
     execute(sa.update(User).where(User.id == user_id), password_hash=password_hash)
 
 
-def suspend(user_id: str, *, reason: str | None, until: datetime | None) -> datetime:
+def suspend_account(user_id: str, *, reason: str | None, until: datetime | None) -> datetime:
     """Suspend a locked account until a time, or until it is restored, and sign it out everywhere.
 
     Return the time from which it is suspended.
@@ -284,14 +283,14 @@ def edit_user(user: Row, values: Mapping[str, Any]) -> None:
     if edit(User, user, values):
         if not values.keys().isdisjoint({"username", "display_name"}):
             INDEX.replace([{**user._mapping, **values}])
-        changes.record("user", user.id, None, "edited")
+        changes.record_change("user", user.id, None, "edited")
 
 
 def set_role(user: Row, role: str) -> bool:
     """Set the role of a locked account, and return whether this changes anything."""
     if not edit(User, user, {"role": role}):
         return False
-    changes.record("user", user.id, None, "edited")
+    changes.record_change("user", user.id, None, "edited")
     if role != MODERATOR:
         forget_what_moderators_read(user.id)
     return True

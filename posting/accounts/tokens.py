@@ -15,14 +15,12 @@ from werkzeug.exceptions import Conflict, Forbidden
 
 from posting.accounts import schemas
 from posting.accounts.models import TOKENS_PER_USER, Token, User
-from posting.accounts.sessions import LAST_SEEN_PRECISION, hash_token, touch
+from posting.accounts.sessions import LAST_SEEN_PRECISION, hash_token, mark_used
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import now, truncate_to_milliseconds
-from posting.web.errors import InvalidInput, NotSignedIn
-from posting.web.messages import Message
-from posting.web.problems import Coded, NoSuch
-from posting.web.rows import insert, select, to_item, to_items
+from posting.web.errors import Coded, InvalidInput, Message, NoSuch, NotSignedIn
+from posting.web.schemas import insert, select, to_item, to_items
 
 PREFIX = "posting_"  # by which scanners for secrets can find tokens
 MAX_LIFETIME = timedelta(days=366)
@@ -49,6 +47,7 @@ _OF_USER = (
     )
     .order_by(Token.created_at.desc(), Token.id)
 )
+_EXISTS = sa.select(Token.id).where(Token.id == sa.bindparam("id"))
 _INSERT = insert(schemas.Token, Token)
 _ONE_OF_USER = _OF_USER.where(Token.id == sa.bindparam("id"))
 
@@ -98,8 +97,13 @@ def _find(statement: sa.Select[*tuple[Any, ...]], token: str) -> sa.Row[Any] | N
     row = fetch_one(statement, token_hash=hash_token(token), time=time)
     if row and (row.last_used_at is None or time - row.last_used_at > LAST_SEEN_PRECISION):
         update = sa.update(Token).where(Token.id == row.token_id)
-        touch(update.values(last_used_at=time), row.id, time)
+        mark_used(update.values(last_used_at=time), row.id, time)
     return row
+
+
+def token_exists(id: str) -> bool:
+    """Return whether a token has not been deleted, as the transaction sees it."""
+    return bool(execute(_EXISTS, id=id).all())
 
 
 def list_tokens(user_id: str) -> list[dict[str, Any]]:

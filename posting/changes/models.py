@@ -8,8 +8,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from posting.db.base import NOT_ARCHIVED, Base, Identifier, partial_index
 from posting.db.purge import MAX_STEP
 
-KINDS = POST, COMMENT, IMAGE, USER = ("post", "comment", "image", "user")
-CHANGES = CREATED, EDITED, DELETED = ("created", "edited", "deleted")
+KINDS = ("post", "comment", "image", "user")
+CHANGES = ("created", "edited", "deleted")
 LIFETIME = timedelta(days=30) + MAX_STEP
 
 

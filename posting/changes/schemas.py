@@ -3,8 +3,17 @@
 from marshmallow import fields
 
 from posting.changes.models import CHANGES, KINDS
-from posting.web.fields import Identifier, Length, Parameter, Timestamp, described, extensible
-from posting.web.schemas import Input, Output, page_size
+from posting.web.schemas import (
+    Identifier,
+    Input,
+    Length,
+    Output,
+    Parameter,
+    Timestamp,
+    described,
+    extensible,
+    page_size,
+)
 
 EXAMPLE_CURSOR = "5f2c9d7a41e0b388.0.1234"
 

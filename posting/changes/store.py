@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from werkzeug.exceptions import Gone
 
 from posting.changes import schemas
-from posting.changes.models import COMMENT, DELETED, IMAGE, LIFETIME, POST, Change
+from posting.changes.models import LIFETIME, Change
 from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.epoch import Epoch, current_epoch
@@ -18,10 +18,9 @@ from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import UtcDateTime, now
 from posting.images.models import Image
 from posting.posts.models import Post
-from posting.web.errors import InvalidInput, input_error
+from posting.web.errors import Coded, InvalidInput, input_error
 from posting.web.pagination import NOT_A_CURSOR
-from posting.web.problems import Coded
-from posting.web.rows import Item, columns, to_items
+from posting.web.schemas import Item, columns, to_items
 
 Kind = Literal["post", "comment", "image", "user"]
 Verb = Literal["created", "edited", "deleted"]
@@ -104,29 +103,29 @@ _CHANGES_AFTER: Mapping[str, sa.Select[*tuple[Any, ...]]] = {
 }
 
 
-def record(kind: Kind, id: str, post_id: str | None, change: Verb) -> None:
+def record_change(kind: Kind, id: str, post_id: str | None, change: Verb) -> None:
     """Record the change of one object."""
     values = {"kind": kind, "id": id, "post_id": post_id, "change": change, "at": now()}
     key = execute(_insert(db.engine.dialect.name), **values).inserted_primary_key
     if key and key[0] % PURGE_EVERY == 0:
-        purge()
+        purge_changes()
 
 
-def record_all(kind: Kind, post_ids: Mapping[str, str], change: Verb) -> None:
+def record_changes(kind: Kind, post_ids: Mapping[str, str], change: Verb) -> None:
     """Record the changes of several objects, by one statement."""
     fields = {"kind": kind, "change": change, "at": now()}
     rows = [{"id": id, "post_id": post_id, **fields} for id, post_id in post_ids.items()]
     execute(_insert(db.engine.dialect.name), rows)
-    purge()
+    purge_changes()
 
 
 def record_deletion_of_posts(ids: list[str]) -> None:
     """Record the deletion of posts and of what belongs to them, by one statement."""
     execute(_insert_deletion_of_posts(db.engine.dialect.name), posts=ids, time=now())
-    purge()
+    purge_changes()
 
 
-def purge() -> None:
+def purge_changes() -> None:
     """Delete the oldest changes that have expired, and note the place of the last one.
 
     A cursor before this place has expired, whatever the clock says. Call this after a change is
@@ -157,18 +156,18 @@ def _insert(dialect: str) -> sa.Insert:
 def _insert_deletion_of_posts(dialect: str) -> sa.Insert:
     values: dict[str, sa.ColumnElement[Any]] = {
         "transaction_id": _XID[dialect],
-        "change": sa.literal(DELETED),
+        "change": sa.literal("deleted"),
         "at": _TIME,
     }
 
-    def rows(kind: str, id: Any, post_id: Any) -> sa.Select[*tuple[Any, ...]]:
+    def rows(kind: Kind, id: Any, post_id: Any) -> sa.Select[*tuple[Any, ...]]:
         selected = sa.select(sa.literal(kind), id, post_id, *values.values())
         return selected.where(post_id.in_(_POSTS))
 
     deleted = sa.union_all(
-        rows(IMAGE, Image.id, Image.post_id),
-        rows(COMMENT, Comment.id, Comment.post_id),
-        rows(POST, Post.id, Post.id),
+        rows("image", Image.id, Image.post_id),
+        rows("comment", Comment.id, Comment.post_id),
+        rows("post", Post.id, Post.id),
     )
     return sa.insert(Change).from_select(["kind", "id", "post_id", *values], deleted)
 

@@ -1,6 +1,7 @@
 """Deletion of comments. A comment with replies becomes a placeholder, and posts count the rest."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import accumulate, takewhile
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
@@ -11,12 +12,15 @@ from posting.comments.store import INDEX, LAST_COMMENT_AT
 from posting.db.cascades import ROWS_PER_STEP, Step, delete_below
 from posting.db.editing import edit_stamp
 from posting.db.transactions import execute, fetch_all
+from posting.images.models import Image
+from posting.images.store import delete_images_of_comments
 from posting.moderation.store import close_reports_on_comments
 from posting.notifications.telling import forget_comments
 from posting.posts.models import Post
 from posting.posts.store import lock_posts
 
 COMMENTS_PER_STEP = 2000
+IMAGES_PER_STEP = 100
 
 
 def delete_comments(ids: Collection[str]) -> None:
@@ -32,6 +36,7 @@ def delete_comments(ids: Collection[str]) -> None:
         kept = sa.select(Comment.created_at, Comment.id).where(Comment.id.in_(remaining))
         INDEX.remove([(row.created_at, row.id) for row in fetch_all(kept)])
     execute(_uncount(Comment.id.in_(ids)))
+    delete_images_of_comments(ids)
     is_bare = Comment.id.in_(_bare_placeholders(parents))
     empty = {"content": None, "author_id": None, **edit_stamp(Comment)}
     emptied = _post_ids(sa.update(Comment).where(Comment.id.in_(remaining)).values(empty))
@@ -40,10 +45,10 @@ def delete_comments(ids: Collection[str]) -> None:
     execute(sa.update(Post).where(Post.id.in_(posts)).values(last_comment_at=LAST_COMMENT_AT))
     if emptied:
         forget_comments([*emptied])
-        changes.record_all("comment", emptied, "edited")
+        changes.record_changes("comment", emptied, "edited")
         close_reports_on_comments([*emptied])
     if gone:
-        changes.record_all("comment", gone, "deleted")
+        changes.record_changes("comment", gone, "deleted")
         close_reports_on_comments([*gone])
 
 
@@ -103,7 +108,8 @@ def _with_placeholders_above(start: sa.Select[str, str | None], name: str) -> sa
 def _remove_author(condition: sa.ColumnElement[bool]) -> None:
     """Remove the author of the comments that match a condition. Their posts are locked."""
     if changed := _post_ids(sa.update(Comment).where(condition).values(author_id=None)):
-        changes.record_all("comment", changed, "edited")
+        changes.record_changes("comment", changed, "edited")
+        execute(sa.update(Image).where(Image.comment_id.in_(changed)), owner_id=None)
 
 
 def _post_ids(statement: sa.Update | sa.Delete) -> dict[str, str]:
@@ -121,16 +127,25 @@ def clear_step(user_id: str, *, with_content: bool) -> Step:
     newest_first = own.order_by(Comment.created_at.desc(), Comment.id.desc())
     rows = fetch_all(newest_first.limit(COMMENTS_PER_STEP))
     lock_posts(Post.id.in_({row.post_id for row in rows}))
-    still_own = sa.select(Comment.id).where(
+    still_own = sa.select(Comment.id, Comment.image_count).where(
         Comment.id.in_([row.id for row in rows]), Comment.author_id == user_id
     )
-    ids = found = [row.id for row in fetch_all(still_own)]
+    found = fetch_all(still_own)
+    ids = [row.id for row in found]
     if with_content:
-        ids = delete_below(Comment, found, ROWS_PER_STEP)  # notifications
+        ids = ids[: _count_in_step([row.image_count for row in found])]
+        delete_images_of_comments(ids)
+        ids = delete_below(Comment, ids, ROWS_PER_STEP)  # notifications
         delete_comments(ids)
     else:
         _remove_author(Comment.id.in_(ids))
     return Step(len(ids), has_more=len(ids) < len(found) or len(rows) == COMMENTS_PER_STEP)
+
+
+def _count_in_step(image_counts: Sequence[int]) -> int:
+    """Return how many comments with these numbers of images are deleted in one step."""
+    in_step = takewhile(lambda total: total <= IMAGES_PER_STEP, accumulate(image_counts))
+    return max(1, len(list(in_step)))
 
 
 def clear_rest(user_id: str, *, with_content: bool) -> None:

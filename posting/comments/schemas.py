@@ -3,24 +3,29 @@
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import ValidationError, fields, post_load, validates_schema
+from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
 from posting.accounts.schemas import author
 from posting.search.fields import words_field
-from posting.web.fields import (
+from posting.web.errors import Message
+from posting.web.schemas import (
     NOT_BLANK_PATTERN,
     Identifier,
+    Identifiers,
+    Input,
     Length,
     OneOf,
+    Output,
+    PageQuery,
     Parameter,
     String,
     Timestamp,
     described,
     not_blank,
+    page_size,
 )
-from posting.web.messages import Message
-from posting.web.schemas import Input, Output, PageQuery, page_size
 
+IMAGES_PER_COMMENT = 4
 BOTH_NAMES = Message("repeated", "This is the former name of sort. Send only one of them.")
 
 
@@ -69,6 +74,11 @@ class CommentChange(Input):
         pattern=NOT_BLANK_PATTERN,
         metadata=described("And *cloth*?", "Plain text or Markdown; not blank."),
     )
+    images = Identifiers(
+        "Images that you have sent by `POST /images`, in the order in which they are shown. In an "
+        "edit, also those that the comment has; the others are deleted.",
+        most=IMAGES_PER_COMMENT,
+    )
 
 
 class CommentInput(CommentChange):
@@ -80,6 +90,8 @@ class CommentInput(CommentChange):
 class Comment(Output):
     """A comment on a post."""
 
+    computed: tuple[str, ...] = ("images",)
+
     id = Identifier()
     post_id = Identifier()
     parent_id = Identifier(allow_none=True)
@@ -90,11 +102,12 @@ class Comment(Output):
     )
     created_at = Timestamp()
     updated_at = Timestamp()
+    images = fields.List(fields.Nested("Image"), validate=validate.Length(max=IMAGES_PER_COMMENT))
 
 
 class CommentWithPost(Comment):
     """A comment in a list of comments on several posts."""
 
-    computed: tuple[str, ...] = ("post_title",)
+    computed: tuple[str, ...] = ("images", "post_title")
 
     post_title = fields.String(metadata=described("On engines"))

@@ -1,5 +1,7 @@
 """The SQL of comments: lists, threads, single comments, and changes with what they cause.
 
+What these functions return has `image_count` in the place of the images.
+
 If a comment is deleted, the database deletes its search entry: Postgres by a foreign key, SQLite by
 a trigger.
 """
@@ -23,11 +25,9 @@ from posting.posts.models import DELETED_POSTS, Post
 from posting.posts.store import PreparedText, select_for_update
 from posting.search.index import Index
 from posting.search.results import paginate_results
-from posting.web.errors import InvalidInput
-from posting.web.messages import Message
+from posting.web.errors import InvalidInput, Message, NoSuch
 from posting.web.pagination import Page, paginate
-from posting.web.problems import NoSuch
-from posting.web.rows import Item, insert, select, to_item
+from posting.web.schemas import Item, insert, select, to_item
 
 NOT_A_PARENT = Message("no_such_parent", "Must be a comment on this post that is not deleted.")
 MAX_STEPS = 6  # from a comment to the comments above it
@@ -48,14 +48,19 @@ def _lock_posts(ids: Collection[str]) -> sa.Select[str]:
 INDEX = Index("comment", Comment, ["content"], _lock_posts)
 
 _IS_IT = Comment.id == sa.bindparam("id")
-_COMMENTS = select(schemas.Comment, Comment).where(Comment.post_id.not_in(DELETED_POSTS))
+_IMAGE_COUNT = Comment.image_count.label("image_count")
+_COMMENTS = (
+    select(schemas.Comment, Comment)
+    .add_columns(_IMAGE_COUNT)
+    .where(Comment.post_id.not_in(DELETED_POSTS))
+)
 _COMMENT = _COMMENTS.add_columns(Comment.version).where(_IS_IT)
 _ON_POST = _COMMENTS.where(Comment.post_id == sa.bindparam("post"))
 # Comments on several posts, without placeholders, which have no author either.
 _WITH_POSTS = (
     select(schemas.CommentWithPost, Comment)
     .join(Post, Post.id == Comment.post_id)
-    .add_columns(Post.title.label("post_title"))
+    .add_columns(Post.title.label("post_title"), _IMAGE_COUNT)
     .where(Comment.content.is_not(None), Post.deleted_at.is_(None))
 )
 _BY_AUTHOR = _WITH_POSTS.where(Comment.author_id == sa.bindparam("author"))
@@ -89,13 +94,13 @@ _above = _above.union(
 )
 _ABOVE = (
     select(schemas.Comment, Comment, without=["content"])
-    .add_columns(sa.func.substr(Comment.content, 1, BEGINNING).label("content"))
+    .add_columns(sa.func.substr(Comment.content, 1, BEGINNING).label("content"), _IMAGE_COUNT)
     .where(Comment.id.in_(sa.select(_above.c.id)))
     .order_by(Comment.created_at)
     .limit(sa.bindparam("limit", type_=sa.Integer()))
 )
-_LOCK_POST = sa.select(Post.id).join(Comment, Comment.post_id == Post.id).where(_IS_IT)
-_LOCK_POST = _LOCK_POST.with_for_update(of=Post)
+_LOCK_POST_OF_COMMENT = sa.select(Post.id).join(Comment, Comment.post_id == Post.id).where(_IS_IT)
+_LOCK_POST_OF_COMMENT = _LOCK_POST_OF_COMMENT.with_for_update(of=Post)
 _COLUMNS = sa.select(Comment.__table__).where(_IS_IT, Comment.post_id.not_in(DELETED_POSTS))
 _PARENT = sa.select(
     Comment.post_id, Comment.content, Comment.created_at, Comment.thread_id, Comment.thread_at
@@ -222,7 +227,7 @@ def get_comment_for_update(id: str) -> Row:
 
     Raise NoSuchComment, even if the comment is kept as a placeholder.
     """
-    execute(_LOCK_POST, id=id)
+    execute(_LOCK_POST_OF_COMMENT, id=id)
     comment = fetch_one(_COLUMNS, id=id)
     if comment is None or comment.content is None:
         raise NoSuchComment
@@ -265,7 +270,7 @@ def insert_comment(
     execute(_COUNT_COMMENT, post=post_id, time=values["created_at"])
     INDEX.add([(values | {"version": comment["version"]}, text.words)])
     tell_of_comment(comment["id"], post_id, comment["parent_id"], author_id, text.mentions)
-    changes.record("comment", comment["id"], post_id, "created")
+    changes.record_change("comment", comment["id"], post_id, "created")
     return comment
 
 
@@ -275,9 +280,14 @@ def insert_comments(rows: Sequence[Mapping[str, Any]]) -> None:
     INDEX.add(INDEX.split_all([{**row, "version": 1} for row in rows]))
 
 
-def edit_comment(comment: Row, values: Mapping[str, Any], text: PreparedText) -> None:
-    """Edit a comment on a locked post. Its text was prepared before the transaction began."""
-    if edit(Comment, comment, values):
+def edit_comment(
+    comment: Row, values: Mapping[str, Any], text: PreparedText, *, has_other_images: bool = False
+) -> None:
+    """Edit a comment on a locked post. It may have got other images before.
+
+    Its text was prepared before the transaction began.
+    """
+    if edit(Comment, comment, values, is_edit=has_other_images):
         INDEX.replace({**comment._mapping, **values, "version": comment.version + 1}, text.words)
         tell_of_edited_comment(comment.id, comment.post_id, comment.author_id, text.mentions)
-        changes.record("comment", comment.id, comment.post_id, "edited")
+        changes.record_change("comment", comment.id, comment.post_id, "edited")

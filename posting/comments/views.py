@@ -11,16 +11,17 @@ from posting.accounts.current_user import (
     SIGNED_IN,
     NotAuthor,
     current_user,
+    current_user_id,
     is_author,
     lock_current_user,
     may_delete,
-    user_id,
 )
 from posting.accounts.schemas import RemovalQuery
 from posting.accounts.store import NoSuchUser, user_exists
 from posting.comments import schemas, store
 from posting.comments.deletion import delete_comments
 from posting.comments.store import INDEX, NoSuchComment
+from posting.images.store import add_images_to_comments, set_images
 from posting.markdown import excerpt
 from posting.moderation import log
 from posting.posts.store import (
@@ -33,13 +34,12 @@ from posting.posts.store import (
 )
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
-from posting.web.errors import InvalidInput
+from posting.web.errors import Coded, InvalidInput
 from posting.web.etags import Condition, etag_header
+from posting.web.hosts import external_url
 from posting.web.limits import Limit
-from posting.web.problems import Coded
-from posting.web.urls import external_url
 
-LIMIT = Limit("comments", "LIMIT_COMMENTS", user_id)
+COMMENT_LIMIT = Limit("comments", "LIMIT_COMMENTS", current_user_id)
 
 comments = Blueprint("comments", __name__, description="Comments on posts, and replies to them")
 
@@ -77,7 +77,7 @@ def list_all_comments(query: dict[str, Any]) -> Reply:
     page = store.find_comments(words, **options) if words else store.list_comments(**options)
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
-    return page.items, page.headers
+    return add_images_to_comments(page.items), page.headers
 
 
 @comments.get(
@@ -104,7 +104,7 @@ def list_comments(id: str, query: dict[str, Any]) -> Reply:
     )
     if not page.items and not post_exists(id):
         raise NoSuchPost
-    return page.items, page.headers
+    return add_images_to_comments(page.items), page.headers
 
 
 @comments.get(
@@ -121,7 +121,7 @@ def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
     page = store.list_comments(limit=query["limit"], cursor=query.get("cursor"), author=id, name=id)
     if not page.items and not user_exists(id):
         raise NoSuchUser
-    return page.items, page.headers
+    return add_images_to_comments(page.items), page.headers
 
 
 def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
@@ -138,7 +138,7 @@ def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
 @comments.post(
     "/posts/<nanoid:id>/comments",
     access=SIGNED_IN,
-    limits=[LIMIT],
+    limits=[COMMENT_LIMIT],
     body=schemas.CommentInput(),
     prepare=prepare_comment,
     idempotent=True,
@@ -148,12 +148,16 @@ def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
     errors=[PostLocked, NoSuchPost],
 )
 def create_comment(id: str, body: dict[str, Any], prepared: PreparedText) -> Reply:
-    """Comment on a post, or reply to a comment on it."""
+    """Comment on a post, or reply to a comment on it, perhaps with images sent before."""
     lock_current_user()
     _require_unlocked(locked=lock_post(id).locked)
     parent = store.get_parent(body.get("parent_id"), id)
+    image_ids = body.pop("images", [])
     comment = store.insert_comment(id, current_user.id, body, parent, prepared)
-    comment["author"] = current_user.as_author()
+    comment |= {"author": current_user.as_author(), "image_count": len(image_ids)}
+    if image_ids:
+        set_images(image_ids, current_user.id, post_id=id, comment_id=comment["id"])
+    add_images_to_comments([comment])
     version = comment.pop("version")
     headers = etag_header(comment, version)
     headers["Location"] = external_url("comments.get_comment", id=comment["id"])
@@ -169,9 +173,7 @@ def create_comment(id: str, body: dict[str, Any], prepared: PreparedText) -> Rep
 )
 def get_comment(id: str) -> Reply:
     """Read a comment."""
-    comment = store.get_comment(id)
-    version = comment.pop("version")
-    return comment, etag_header(comment, version)
+    return _detail(id)
 
 
 def prepare_edit(id: str, body: dict[str, Any], condition: Condition) -> PreparedText:
@@ -199,10 +201,12 @@ def edit_comment(
     """Edit your own comment."""
     comment = store.get_comment_for_update(id)
     _check_edit(comment.author_id, condition, comment.version, comment.updated_at)
-    store.edit_comment(comment, body, prepared)
-    edited = store.get_comment(id)
-    version = edited.pop("version")
-    return edited, etag_header(edited, version)
+    image_ids = body.pop("images", None)
+    has_other_images = image_ids is not None and set_images(
+        image_ids, current_user.id, post_id=comment.post_id, comment_id=id
+    )
+    store.edit_comment(comment, body, prepared, has_other_images=has_other_images)
+    return _detail(id)
 
 
 @comments.delete(
@@ -241,3 +245,11 @@ def _check_edit(
     if not is_author(author_id):
         raise CommentEditForbidden
     condition.require_version(version, updated_at)
+
+
+def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a comment with its images, and its ETag."""
+    comment = store.get_comment(id)
+    add_images_to_comments([comment])
+    version = comment.pop("version")
+    return comment, etag_header(comment, version)

@@ -14,6 +14,7 @@ from posting.db.base import Base, db
 from posting.db.transactions import execute, fetch_all
 
 ROWS_PER_STEP = 5000  # of all tables, also those that the database deletes by cascades
+ROWS_PER_FILE = 50  # as which a row with a file counts, since it may have megabytes
 PAUSE = 0.1  # seconds between two steps, in which others can take SQLite's write lock
 
 
@@ -25,7 +26,7 @@ class Step(NamedTuple):
 
 
 def delete_below(model: type[Base], ids: Sequence[str], limit: int) -> list[str]:
-    """Delete rows that would be deleted with rows of a table, up to `limit`.
+    """Delete rows that would be deleted with rows of a table, up to `limit`, or a few more files.
 
     Return the ids, in their order, of the rows that have none left. Lock the rows first. The rows
     below a row go before it. If rows of a table refer to each other, the newer ones go first.
@@ -56,7 +57,9 @@ def _delete_below(table: sa.Table, ids: Sequence[str], limit: int) -> int:
     deleted = 0
     for child, key in _children(table):
         if not _children(child):
-            deleted += _delete_some(child, key.in_(ids), limit - deleted)
+            weight = _weight(child)
+            most = -(-max(0, limit - deleted) // weight)
+            deleted += weight * _delete_some(child, key.in_(ids), most)
             continue
         newest_first = (child.c.created_at.desc(), child.c.id.desc())
         rows = sa.select(child.c.id).where(key.in_(ids)).order_by(*newest_first)
@@ -68,6 +71,12 @@ def _delete_below(table: sa.Table, ids: Sequence[str], limit: int) -> int:
             newest = found[: max(0, limit - deleted)]
             deleted += execute(sa.delete(child).where(child.c.id.in_(newest))).rowcount
     return deleted
+
+
+def _weight(table: sa.Table) -> int:
+    """Return as how many rows a row of a table counts."""
+    has_files = any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
+    return ROWS_PER_FILE if has_files else 1
 
 
 @cache

@@ -10,13 +10,15 @@ from posting.db.transactions import Row, execute
 from posting.db.types import now
 
 
-def edit(model: type[Editable], row: Row, changes: Mapping[str, Any]) -> bool:
+def edit(
+    model: type[Editable], row: Row, changes: Mapping[str, Any], *, is_edit: bool = False
+) -> bool:
     """Change columns of a locked row by name, and return whether this is an edit.
 
-    If the row has all of the values already, this is not an edit. Raise RuntimeError if the version
-    of the row has changed, because the row was not locked.
+    If the row has all of the values already, this is not an edit, unless `is_edit`. Raise
+    RuntimeError if the version of the row has changed, because the row was not locked.
     """
-    if all(getattr(row, name) == value for name, value in changes.items()):
+    if not is_edit and all(getattr(row, name) == value for name, value in changes.items()):
         return False
     columns = model.__table__.columns
     statement = sa.update(model).where(columns.id == row.id)

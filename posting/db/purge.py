@@ -31,8 +31,8 @@ class Expiring(Protocol):
     EXPIRES: tuple[str, timedelta]  # the name of a timestamp, and the time from it to the end
 
 
-def purge_expired(model: type[Expiring]) -> None:
-    """Delete the oldest hundred expired rows of a table. Call this where rows are added to it.
+def purge_expired(model: type[Expiring], most: int = MAX_ROWS) -> None:
+    """Delete the oldest expired rows of a table. Call this where rows are added to it.
 
     Locked rows are skipped. Call this after all other statements that lock rows of the table, so
     that it cannot deadlock.
@@ -40,7 +40,7 @@ def purge_expired(model: type[Expiring]) -> None:
     name, lifetime = model.EXPIRES
     timestamp, key = getattr(model, name), sa.inspect(model).primary_key
     expired = sa.select(*key).where(timestamp < trusted_now() - lifetime).order_by(timestamp)
-    oldest = expired.limit(MAX_ROWS).with_for_update(skip_locked=True)
+    oldest = expired.limit(most).with_for_update(skip_locked=True)
     # A CTE, because Postgres may execute a subquery again for each row, and then it deletes more.
     execute(sa.delete(model).where(sa.tuple_(*key).in_(sa.select(oldest.cte("oldest")))))
 

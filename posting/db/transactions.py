@@ -5,6 +5,9 @@ Code that writes runs in a unit of work. The first `execute`, which writes or lo
 its transaction, and the end of the unit commits it. Rows are read and written past the session of
 the ORM, since building its objects takes longer than the query.
 
+The transaction of a unit of work is that of `Writer` for an SQLite file, for which the threads of a
+process take turns, and otherwise that of `transaction`.
+
 A connection of SQLAlchemy sends no BEGIN of its own. So commands that need a connection use
 `transaction` and `snapshot`.
 """
@@ -21,7 +24,6 @@ from flask import Flask, current_app
 from posting.db import postgres, sqlite
 from posting.db.base import Base, db
 from posting.db.engine import on_close
-from posting.db.writer import Writer
 
 WRITER = "posting.writer"
 
@@ -39,7 +41,7 @@ class UnitOfWork:
     def begin(self) -> sa.Connection:
         """Begin the transaction if it has not begun, and return its connection."""
         if self.connection is None:
-            writer: Writer | None = current_app.extensions.get(WRITER)
+            writer: sqlite.Writer | None = current_app.extensions.get(WRITER)
             begun = writer.transaction() if writer else transaction()
             self.connection = self._transaction.enter_context(begun)
         return self.connection
@@ -62,7 +64,7 @@ def init_app(app: Flask) -> None:
     with app.app_context():
         engine = db.engine
     if engine.dialect.name == "sqlite" and not isinstance(engine.pool, sa.StaticPool):
-        writer = app.extensions[WRITER] = Writer(engine)
+        writer = app.extensions[WRITER] = sqlite.Writer(engine)
         on_close(app, writer.close)
 
 

@@ -2,20 +2,22 @@
 
 from marshmallow import fields
 
-from posting.web.fields import (
+from posting.web.schemas import (
     EXAMPLE_ID,
     VISIBLE_OR_EMPTY_PATTERN,
     File,
     Identifier,
+    Input,
     Length,
+    Output,
     String,
     Timestamp,
     described,
     extensible,
     not_blank,
 )
-from posting.web.schemas import Input, Output
 
+MAX_UNATTACHED = 40  # images of a member
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
@@ -45,10 +47,20 @@ class ImageUpload(Input):
     )
 
 
-class Image(Output):
-    """An image of a post."""
+class ImageSize(Output):
+    """A smaller copy of an image, as WebP."""
 
-    computed: tuple[str, ...] = ("url", "thumbnail_url")
+    width = fields.Integer(metadata=described(640, "In pixels."))
+    height = fields.Integer(metadata=described(480, "In pixels."))
+    url = fields.String(
+        metadata={"format": "uri"} | described(f"https://example.org/images/{EXAMPLE_ID}/640")
+    )
+
+
+class Image(Output):
+    """An image of a post or of a comment, or one that is not attached yet."""
+
+    computed: tuple[str, ...] = ("url", "thumbnail_url", "sizes")
 
     id = Identifier()
     url = fields.String(
@@ -62,7 +74,17 @@ class Image(Output):
             "A WebP of at most 320 pixels on a side and 20 KB. Null if there is none.",
         ),
     )
-    post_id = Identifier()
+    sizes = fields.List(
+        fields.Nested(ImageSize),
+        metadata={
+            "description": "Copies for pages, of at most 640 and 1600 pixels on a side. Only those "
+            "that are smaller than the image in pixels and in bytes."
+        },
+    )
+    post_id = Identifier(
+        "The post with it, or with its comment. Null until it is attached.", allow_none=True
+    )
+    comment_id = Identifier("Null unless it is an image of a comment.", allow_none=True)
     media_type = fields.String(metadata=extensible(MEDIA_TYPES, "image/png"))
     width = fields.Integer(metadata=described(640, "In pixels."))
     height = fields.Integer(metadata=described(480, "In pixels."))

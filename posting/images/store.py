@@ -1,25 +1,38 @@
-"""The SQL of images: their metadata, files and thumbnails."""
+"""The SQL of images: their metadata, files, thumbnails and sizes.
+
+An image is attached once, to a post or to a comment, in the transaction that writes it. Until then,
+it can be read only by its owner.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from posting.changes import store as changes
+from posting.comments.models import Comment
+from posting.db.base import Identifier
 from posting.db.editing import edit
+from posting.db.purge import purge_expired, trusted_now
 from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
-from posting.db.types import ID_LENGTH
+from posting.db.types import ID_LENGTH, now
 from posting.images import schemas
-from posting.images.codec import ReencodedImage
-from posting.images.models import Image, ImageData, Thumbnail
+from posting.images.codec import SIZES, ReencodedImage, Renditions
+from posting.images.models import Image, ImageData, ImageSize, Thumbnail
 from posting.posts.models import DELETED_POSTS, Post
-from posting.web.problems import NoSuch
-from posting.web.rows import Item, insert, pick, select, to_item, to_items
-from posting.web.urls import external_url
+from posting.web.errors import InvalidInput, Message, NoSuch, input_error
+from posting.web.hosts import external_url
+from posting.web.schemas import Item, insert, select, to_item, to_items
 
-# The path of an image in a text, but not that of its thumbnail.
+MAX_PURGED = 10  # expired images with each new one, since each may have megabytes
+# The path of an image in a text, but not that of its thumbnail or of a size.
 IMAGE_PATH = re.compile(rf"/images/([\w-]{{{ID_LENGTH}}})(?![\w/-])", re.ASCII)
+
+
+NOT_FREE = Message(
+    "no_such_image", "Must be an image of yours that is not attached to another post or comment."
+)
 
 
 class NoSuchImage(NoSuch, thing="image"):
@@ -30,26 +43,97 @@ class NoSuchThumbnail(NoSuch, thing="thumbnail"):
     pass
 
 
-_EXISTS = Image.post_id.not_in(DELETED_POSTS)
+class NoSuchSize(NoSuch, thing="size"):
+    pass
+
+
+_EXISTS = sa.and_(Image.post_id.is_not(None), Image.post_id.not_in(DELETED_POSTS))
 _IS_IT = sa.and_(Image.id == sa.bindparam("id"), _EXISTS)
+_IS_UNATTACHED = Image.post_id.is_(None)
+_OWNER = sa.bindparam("owner", type_=Identifier)
+_IS_FREE = sa.and_(_IS_UNATTACHED, Image.owner_id == _OWNER)
 _IMAGES = select(schemas.Image, Image).add_columns(Image.has_thumbnail.label("has_thumbnail"))
-_IMAGES = _IMAGES.where(_EXISTS)
+# An image has a row for each of its sizes, or one without `side`.
+_SIZE = {"side": ImageSize.side, "side_width": ImageSize.width, "side_height": ImageSize.height}
+_ORDER = (Image.position, Image.created_at, Image.id)
+_IMAGES = (
+    _IMAGES.add_columns(*(column.label(name) for name, column in _SIZE.items()))
+    .outerjoin(ImageSize, ImageSize.image_id == Image.id)
+    .order_by(*_ORDER, ImageSize.side)
+)
 _INSERT = insert(schemas.Image, Image)
-IMAGE_COUNT = sa.select(sa.func.count()).where(Image.post_id == Post.id).scalar_subquery()
+IMAGE_COUNT = (
+    sa.select(sa.func.count())
+    .where(Image.post_id == Post.id, Image.comment_id.is_(None))
+    .scalar_subquery()
+)
 _COUNT_IMAGES = (
     sa.update(Post).where(Post.id == sa.bindparam("post")).values(image_count=IMAGE_COUNT)
 )
-_OF_POSTS = _IMAGES.where(Image.post_id.in_(sa.bindparam("posts", expanding=True))).order_by(
-    Image.created_at, Image.id
+IMAGE_COUNT_OF_COMMENT = (
+    sa.select(sa.func.count()).where(Image.comment_id == Comment.id).scalar_subquery()
 )
-_IMAGE = _IMAGES.where(_IS_IT)
-_WITH_AUTHOR = _IMAGE.add_columns(Post.author_id.label("author_id")).join(Image.post)
-_LOCK_POST = sa.select(Post.id).join(Image, Image.post_id == Post.id).where(_IS_IT)
-_LOCK_POST = _LOCK_POST.with_for_update(of=Post)
+_COUNT_IMAGES_OF_COMMENT = (
+    sa.update(Comment)
+    .where(Comment.id == sa.bindparam("comment"))
+    .values(image_count=IMAGE_COUNT_OF_COMMENT)
+)
+_OF_POSTS = _IMAGES.where(
+    _EXISTS, Image.post_id.in_(sa.bindparam("posts", expanding=True)), Image.comment_id.is_(None)
+)
+_OF_COMMENTS = _IMAGES.where(
+    _EXISTS, Image.comment_id.in_(sa.bindparam("comments", expanding=True))
+)
+_IMAGE = _IMAGES.where(Image.id == sa.bindparam("id"), sa.or_(_EXISTS, _IS_FREE))
+_FREE = _IMAGES.where(_IS_FREE)
+_AUTHOR = sa.case((Image.comment_id.is_(None), Post.author_id), else_=Comment.author_id)
+_WITH_AUTHOR = (
+    select(schemas.Image, Image)
+    .add_columns(_AUTHOR.label("author_id"))
+    .join(Image.post)
+    .outerjoin(Comment, Comment.id == Image.comment_id)
+    .where(_IS_IT)
+)
+_LOCK_UNATTACHED = (
+    select(schemas.Image, Image)
+    .add_columns(Image.owner_id.label("author_id"))
+    .where(Image.id == sa.bindparam("id"), _IS_UNATTACHED)
+    .with_for_update()
+)
+_PREVIEW = (
+    sa.select(Image.media_type, ImageSize.data.label("size_data"), ImageData.data)
+    .join(ImageData, ImageData.image_id == Image.id)
+    .outerjoin(ImageSize, sa.and_(ImageSize.image_id == Image.id, ImageSize.side == min(SIZES)))
+    .where(Image.id == sa.bindparam("id"), _IS_FREE)
+)
+_LOCK_FREE = (
+    sa.select(Image.id)
+    .where(Image.id.in_(sa.bindparam("images", expanding=True)), _IS_FREE)
+    .order_by(Image.id)
+    .with_for_update()
+)
+_ATTACH = (
+    sa.update(Image)
+    .where(Image.id == sa.bindparam("image"), _IS_FREE)
+    .values(
+        post_id=sa.bindparam("post"),
+        comment_id=sa.bindparam("comment", type_=Identifier),
+        position=sa.bindparam("place"),
+        unattached_since=None,
+    )
+)
+_MOVE = (
+    sa.update(Image).where(Image.id == sa.bindparam("image")).values(position=sa.bindparam("place"))
+)
+_LOCK_POST_OF_IMAGE = sa.select(Post.id).join(Image, Image.post_id == Post.id).where(_IS_IT)
+_LOCK_POST_OF_IMAGE = _LOCK_POST_OF_IMAGE.with_for_update(of=Post)
 _TYPE = sa.select(Image.media_type).where(_IS_IT)
 _FILE = sa.select(Image.media_type, ImageData.data).join_from(ImageData, Image).where(_IS_IT)
 _THUMBNAIL = sa.select(Thumbnail.image_id).join_from(Thumbnail, Image).where(_IS_IT)
 _THUMBNAIL_FILE = _THUMBNAIL.add_columns(Thumbnail.data)
+_IS_SIZE = sa.and_(_IS_IT, ImageSize.side == sa.bindparam("side"))
+_HAS_SIZE = sa.select(ImageSize.side).join_from(ImageSize, Image).where(_IS_SIZE)
+_SIZE_FILE = _HAS_SIZE.add_columns(ImageSize.data)
 # Of a post with several thumbnails, the second comes with the text, which says which is the first.
 _NUMBERED = (
     sa.select(
@@ -57,21 +141,25 @@ _NUMBERED = (
         Image.id,
         Thumbnail.width,
         Thumbnail.height,
-        sa.func.row_number()
-        .over(partition_by=Image.post_id, order_by=(Image.created_at, Image.id))
-        .label("number"),
+        sa.func.row_number().over(partition_by=Image.post_id, order_by=_ORDER).label("number"),
     )
     .join(Thumbnail, Thumbnail.image_id == Image.id)
-    .where(Image.post_id.in_(sa.bindparam("posts", expanding=True)))
+    .where(Image.post_id.in_(sa.bindparam("posts", expanding=True)), Image.comment_id.is_(None))
     .subquery()
 )
 _TEXT = sa.select(Post.content).where(Post.id == _NUMBERED.c.post_id).scalar_subquery()
 _THUMBNAILS = sa.select(_NUMBERED, sa.case((_NUMBERED.c.number == 2, _TEXT)).label("text"))
 
 
-def get_image(id: str) -> Item:
-    """Return an image as it is sent, without its bytes. Raise NoSuchImage."""
-    return _with_urls(to_item(_found(fetch_one(_IMAGE, id=id))))
+def get_image(id: str, owner_id: str | None = None) -> Item:
+    """Return an image as it is sent, without its bytes. Raise NoSuchImage.
+
+    With `owner_id`, it may be an image of this user that is not attached.
+    """
+    images = _with_sizes(fetch_all(_IMAGE, id=id, owner=owner_id))
+    if not images:
+        raise NoSuchImage
+    return _with_urls(images[0])
 
 
 def get_file(id: str, *, without_data: bool) -> Row:
@@ -90,10 +178,47 @@ def get_thumbnail(id: str, *, without_data: bool) -> Row:
     return row
 
 
-def get_image_for_update(id: str) -> Row:
-    """Lock the post of an image, and return the image with `author_id`. Raise NoSuchImage."""
-    execute(_LOCK_POST, id=id)
-    return _found(fetch_one(_WITH_AUTHOR, id=id))
+def get_size(id: str, side: int, *, without_data: bool) -> Row:
+    """Return an image in a size, perhaps without its bytes. Raise NoSuchSize."""
+    row = fetch_one(_HAS_SIZE if without_data else _SIZE_FILE, id=id, side=side)
+    if row is None:
+        raise NoSuchSize
+    return row
+
+
+def get_image_for_update(id: str, user_id: str) -> Row:
+    """Lock an image for a user, and return it with `author_id`. Raise NoSuchImage.
+
+    This locks the post of the image, or the image itself if it is not attached. Then only its owner
+    may know of it.
+    """
+    image = execute(_LOCK_UNATTACHED, id=id).one_or_none()
+    if image is None:
+        execute(_LOCK_POST_OF_IMAGE, id=id)
+        image = fetch_one(_WITH_AUTHOR, id=id)
+    elif image.author_id != user_id:
+        image = None
+    return _found(image)
+
+
+def lock_unattached_image(id: str, user_id: str) -> Row:
+    """Lock an image of a user that is not attached, and return it. Raise NoSuchImage."""
+    image = execute(_LOCK_UNATTACHED, id=id).one_or_none()
+    return _found(image if image and image.author_id == user_id else None)
+
+
+def list_unattached_images(owner_id: str) -> list[Item]:
+    """Return the images of a user that are not attached yet, as they are sent, oldest first."""
+    return [_with_urls(image) for image in _with_sizes(fetch_all(_FREE, owner=owner_id))]
+
+
+def get_preview(id: str, owner_id: str) -> tuple[str, bytes]:
+    """Return the media type and bytes of an image that is not attached, in its smallest size.
+
+    Raise NoSuchImage.
+    """
+    row = _found(fetch_one(_PREVIEW, id=id, owner=owner_id))
+    return ("image/webp", row.size_data) if row.size_data else (row.media_type, row.data)
 
 
 def _found(row: Row | None) -> Row:
@@ -103,27 +228,74 @@ def _found(row: Row | None) -> Row:
 
 
 def get_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
-    """Return the images of posts without URLs, oldest first, by the id of their post."""
+    """Return the images of posts without URLs, in their order, by the id of their post."""
     images: dict[str, list[Item]] = {id: [] for id in ids}
-    for image in to_items(fetch_all(_OF_POSTS, posts=list(ids))):
+    for image in _with_sizes(fetch_all(_OF_POSTS, posts=list(ids))) if ids else ():
         images[image["post_id"]].append(image)
     return images
 
 
 def list_images_of_posts(ids: Sequence[str]) -> dict[str, list[Item]]:
-    """Return the images of posts as they are sent, oldest first, by the id of their post."""
+    """Return the images of posts as they are sent, in their order, by the id of their post."""
     return {
         id: [_with_urls(image) for image in images]
         for id, images in get_images_of_posts(ids).items()
     }
 
 
+def get_images_of_comments(ids: Sequence[str]) -> dict[str, list[Item]]:
+    """Return the images of comments without URLs, in their order, by the id of their comment."""
+    images: dict[str, list[Item]] = {id: [] for id in ids}
+    for image in _with_sizes(fetch_all(_OF_COMMENTS, comments=list(ids))) if ids else ():
+        images[image["comment_id"]].append(image)
+    return images
+
+
+def list_images_of_comments(ids: Sequence[str]) -> dict[str, list[Item]]:
+    """Return the images of comments as they are sent, in order, by the id of their comment."""
+    return {
+        id: [_with_urls(image) for image in images]
+        for id, images in get_images_of_comments(ids).items()
+    }
+
+
+def add_images_to_comments(comments: list[Item]) -> list[Item]:
+    """Replace `image_count` of comments by their images as they are sent. Return the comments."""
+    found = list_images_of_comments([each["id"] for each in comments if each["image_count"]])
+    for comment in comments:
+        comment["images"] = found.get(comment["id"], [])
+        del comment["image_count"]
+    return comments
+
+
+def _with_sizes(rows: Sequence[Row]) -> list[Item]:
+    """Return the images of rows of `_IMAGES`, with the side, width and height of their `sizes`."""
+    images: dict[str, Item] = {}
+    for row in to_items(rows):
+        side, width, height = (row.pop(name) for name in _SIZE)
+        image = images.setdefault(row["id"], row | {"sizes": []})
+        if side:
+            image["sizes"].append((side, width, height))
+    return list(images.values())
+
+
 def _with_urls(image: Item) -> Item:
-    """Return an image with the URLs of its file and of its thumbnail, if it has one."""
-    id, has_thumbnail = image["id"], image.pop("has_thumbnail")
-    thumbnail_url = external_url("images.get_thumbnail", id=id) if has_thumbnail else None
-    url = external_url("images.get_image", id=id)
-    return {"id": id, "url": url, "thumbnail_url": thumbnail_url} | image
+    """Return an image with the URLs of its file, its sizes and, if it has one, its thumbnail."""
+    id, has_thumbnail, sizes = image["id"], image.pop("has_thumbnail"), image.pop("sizes")
+    urls = {
+        "id": id,
+        "url": external_url("images.get_image", id=id),
+        "thumbnail_url": external_url("images.get_thumbnail", id=id) if has_thumbnail else None,
+        "sizes": [
+            {
+                "width": width,
+                "height": height,
+                "url": external_url("images.get_size", id=id, side=str(side)),
+            }
+            for side, width, height in sizes
+        ],
+    }
+    return urls | image
 
 
 def find_thumbnails_of_posts(ids: Sequence[str]) -> dict[str, Item]:
@@ -151,50 +323,146 @@ def _first_shown(images: Sequence[Row]) -> Row:
     return first
 
 
-def describe_image(image: Row) -> Item:
-    """Return a row of `get_image_for_update` as it is sent."""
-    return _with_urls(pick(schemas.Image, image) | {"has_thumbnail": image.has_thumbnail})
-
-
 def count_images_by(author_id: str) -> int:
-    """Return how many images the posts of a user have."""
-    of_author = sa.select(sa.func.count()).join_from(Image, Post).where(Post.author_id == author_id)
+    """Return how many images the posts and comments of a user have."""
+    of_author = sa.select(sa.func.count()).where(Image.owner_id == author_id, _EXISTS)
     count: int = fetch_value(of_author)
     return count
 
 
-def insert_image(post_id: str, image: ReencodedImage, alt: str | None) -> Item:
-    """Add an image to a locked post, and return it as it is sent."""
+def total_of(owner_id: str) -> Row:
+    """Return how many images of a user are not attached, and the `size` of all of them in bytes."""
+    unattached = sa.func.count().filter(_IS_UNATTACHED).label("unattached")
+    size = sa.func.coalesce(sa.func.sum(Image.size), 0).label("size")
+    [total] = fetch_all(sa.select(unattached, size).where(Image.owner_id == owner_id))
+    return total
+
+
+def largest_total() -> int:
+    """Return the size in bytes of all images of the user for whom it is the largest."""
+    size = sa.func.sum(Image.size)
+    of_users = sa.select(size).where(Image.owner_id.is_not(None)).group_by(Image.owner_id)
+    row = fetch_one(of_users.order_by(size.desc()).limit(1))
+    return int(row[0]) if row else 0
+
+
+def insert_image(
+    post_id: str | None, owner_id: str, image: ReencodedImage, alt: str | None
+) -> Item:
+    """Add an image to a locked post, or to none, and return it as it is sent."""
+    is_last = sa.select(sa.func.coalesce(sa.func.max(Image.position), 0))
+    is_last = is_last.where(Image.post_id == post_id, Image.comment_id.is_(None))
     inserted = execute(
         _INSERT,
         post_id=post_id,
+        comment_id=None,
+        owner_id=owner_id,
         media_type=image.media_type,
         width=image.width,
         height=image.height,
         size=len(image.data),
         alt=alt,
+        position=fetch_value(is_last) if post_id else 0,
+        unattached_since=None if post_id else now(),
+        resized_at=now(),
     )
     item = to_item(inserted.one())
     execute(sa.insert(ImageData), image_id=item["id"], data=image.data)
-    execute(sa.insert(Thumbnail), image_id=item["id"], **vars(image.thumbnail))
-    count_images(post_id)
-    changes.record("image", item["id"], post_id, "created")
-    return _with_urls(item | {"has_thumbnail": True})
+    thumbnail, sizes = image.renditions.thumbnail, image.renditions.sizes
+    execute(sa.insert(Thumbnail), image_id=item["id"], **vars(thumbnail))
+    if sizes:
+        execute(sa.insert(ImageSize), size_rows(item["id"], image.renditions))
+    if post_id:
+        count_images(post_id)
+        changes.record_change("image", item["id"], post_id, "created")
+    purge_expired(Image, most=MAX_PURGED)
+    shown = [(side, size.width, size.height) for side, size in sizes.items()]
+    return _with_urls(item | {"has_thumbnail": True, "sizes": shown})
+
+
+def set_images(
+    ids: Sequence[str], owner_id: str, *, post_id: str, comment_id: str | None = None
+) -> bool:
+    """Give images to a locked post, or to a comment on it, in this order.
+
+    Return whether this changes anything. The images are those that it has, and images of the owner
+    that are not attached. Those that are not among them are deleted. Raise 422 at the first image
+    that is neither.
+    """
+    of = {"post": post_id, "comment": comment_id, "owner": owner_id}
+    is_of = sa.and_(Image.post_id == post_id, Image.comment_id == comment_id)
+    former = [row.id for row in fetch_all(sa.select(Image.id).where(is_of).order_by(*_ORDER))]
+    if former == [*ids]:
+        return False
+    execute(_LOCK_FREE, images=sorted(ids), owner=owner_id)  # in one order
+    created: dict[str, str] = {}
+    for place, id in enumerate(ids):
+        if id in former:
+            execute(_MOVE, image=id, place=place)
+        elif execute(_ATTACH, image=id, place=place, **of).rowcount:
+            created[id] = post_id
+        else:
+            raise InvalidInput([input_error(NOT_FREE, pointer=f"/images/{place}")])
+    deleted = {id: post_id for id in former if id not in ids}
+    if deleted:
+        execute(sa.delete(Image).where(Image.id.in_(deleted)))
+        changes.record_changes("image", deleted, "deleted")
+    if created:
+        changes.record_changes("image", created, "created")
+    count_images(post_id, comment_id)
+    return True
+
+
+def size_rows(image_id: str, renditions: Renditions) -> list[Item]:
+    """Return the rows of the sizes of an image."""
+    return [
+        {"image_id": image_id, "side": side, **vars(size)}
+        for side, size in renditions.sizes.items()
+    ]
 
 
 def edit_image(image: Row, values: Mapping[str, Any]) -> None:
-    """Edit an image of a locked post."""
-    if edit(Image, image, values):
-        changes.record("image", image.id, image.post_id, "edited")
+    """Edit a locked image."""
+    if edit(Image, image, values) and image.post_id:
+        changes.record_change("image", image.id, image.post_id, "edited")
 
 
 def delete_image(image: Row) -> None:
-    """Delete an image of a locked post."""
+    """Delete a locked image."""
     execute(sa.delete(Image).where(Image.id == image.id))
-    count_images(image.post_id)
-    changes.record("image", image.id, image.post_id, "deleted")
+    if image.post_id:
+        count_images(image.post_id, image.comment_id)
+        changes.record_change("image", image.id, image.post_id, "deleted")
 
 
-def count_images(post_id: str) -> None:
-    """Store in a locked post how many images it has."""
-    execute(_COUNT_IMAGES, post=post_id)
+def purge_unattached_images(owner_id: str) -> None:
+    """Delete the images of a user that are not attached and have expired.
+
+    They count toward the forty that a user may have, and a user may send the only images.
+    """
+    _, lifetime = Image.EXPIRES
+    expired = Image.unattached_since < trusted_now() - lifetime
+    execute(sa.delete(Image).where(Image.owner_id == owner_id, expired))
+
+
+def delete_unattached_images(owner_id: str) -> None:
+    """Delete the images of a locked account that are not attached."""
+    execute(sa.delete(Image).where(_IS_UNATTACHED, Image.owner_id == owner_id))
+
+
+def delete_images_of_comments(ids: Collection[str]) -> None:
+    """Delete the images of comments on locked posts."""
+    update = sa.update(Comment).where(Comment.id.in_(ids), Comment.image_count > 0)
+    if not execute(update.values(image_count=0)).rowcount:
+        return
+    gone = sa.delete(Image).where(Image.comment_id.in_(ids)).returning(Image.id, Image.post_id)
+    if deleted := {row.id: row.post_id for row in execute(gone)}:
+        changes.record_changes("image", deleted, "deleted")
+
+
+def count_images(post_id: str, comment_id: str | None = None) -> None:
+    """Store in a locked post, or in a comment on it, how many images it has."""
+    if comment_id:
+        execute(_COUNT_IMAGES_OF_COMMENT, comment=comment_id)
+    else:
+        execute(_COUNT_IMAGES, post=post_id)

@@ -16,7 +16,7 @@ from posting.invitations import store
 from posting.invitations.models import LIFETIME, MAX_LIFETIME, MAX_USES
 from posting.invitations.schemas import InvitationInput
 from posting.moderation import log
-from posting.web import audit
+from posting.web.logs import audit
 
 LINE = "{:21} {:>7} {:10} {:32} {}"
 
@@ -65,7 +65,7 @@ def create(note: str | None, uses: int, days: int) -> None:
     expires_at = now() + timedelta(days=days)
     with unit_of_work():
         invitation, code = store.create_invitation(None, uses=uses, expires_at=expires_at, **fields)
-        audit.log("invitation-created", invitation=invitation["id"])
+        audit("invitation-created", invitation=invitation["id"])
     people = "one person" if uses == 1 else f"{uses} people"
     click.echo(f"With this link, {people} can sign up until {invitation['expires_at']}:")
     print_link(f"/signup#{code}")
@@ -111,5 +111,5 @@ def end(id: str) -> None:
                 f"There is no invitation with the ID {id}. Run: flask invitations list"
             )
         if ended.created_by_id:
-            log.record_by_operator("ended", "invitation", id, ended.created_by_id)
+            log.record_act_by_operator("ended", "invitation", id, ended.created_by_id)
     click.echo(f"The invitation {id} has ended.")

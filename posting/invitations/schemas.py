@@ -6,11 +6,13 @@ from marshmallow import fields, post_load, validate
 
 from posting.accounts.schemas import Author
 from posting.invitations.models import MAX_USES
-from posting.web.fields import (
+from posting.web.schemas import (
     LINE_OR_EMPTY_PATTERN,
     Identifier,
+    Input,
     Integer,
     Length,
+    Output,
     Range,
     String,
     Timestamp,
@@ -19,7 +21,6 @@ from posting.web.fields import (
     not_blank,
     one_line,
 )
-from posting.web.schemas import Input, Output
 
 
 class InvitationInput(Input):

@@ -23,12 +23,9 @@ from posting.invitations.models import (
     Invitation,
     InvitationUse,
 )
-from posting.web.errors import InvalidInput
-from posting.web.messages import Message
+from posting.web.errors import Coded, InvalidInput, Message, NoSuch
 from posting.web.pagination import Page, paginate
-from posting.web.problems import Coded, NoSuch
-from posting.web.rows import Item, columns, insert, pick, select, to_item
-from posting.web.schemas import MAX_PAGE_SIZE
+from posting.web.schemas import MAX_PAGE_SIZE, Item, columns, insert, pick, select, to_item
 
 INVALID = Message(
     "invalid_invitation",

@@ -8,23 +8,22 @@ from posting.accounts.current_user import (
     SIGNED_IN,
     NotModerator,
     current_user,
+    current_user_id,
     lock_current_user,
     require_user,
-    user_id,
 )
 from posting.accounts.views.auth import SignUpClosed, refuse_closed_signup
 from posting.invitations import schemas, store
 from posting.invitations.store import NoSuchInvitation, TooManyInvitations
 from posting.moderation import log
-from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
+from posting.web.hosts import external_url
 from posting.web.limits import Limit
-from posting.web.rows import Item
-from posting.web.schemas import PageQuery
-from posting.web.urls import external_url
+from posting.web.logs import audit
+from posting.web.schemas import Item, PageQuery
 
-LIMIT = Limit("invitations", "LIMIT_POSTS", user_id)
+INVITATION_LIMIT = Limit("invitations", "LIMIT_POSTS", current_user_id)
 
 invitations = Blueprint("invitations", __name__, description="Invitations to sign up")
 
@@ -64,7 +63,7 @@ def list_invitations(query: dict[str, Any]) -> Reply:
 @invitations.post(
     "/invitations",
     access=INVITER_REQUIRED,
-    limits=[LIMIT],
+    limits=[INVITATION_LIMIT],
     body=schemas.InvitationInput(),
     status=201,
     returns=schemas.NewInvitation(),
@@ -75,7 +74,7 @@ def create_invitation(body: dict[str, Any]) -> Reply:
     """Create an invitation. Only this response contains its URL."""
     lock_current_user(exclusively=True)
     invitation, code = store.create_invitation(current_user.id, **body)
-    audit.log("invitation-created", invitation=invitation["id"])
+    audit("invitation-created", invitation=invitation["id"])
     invitation["created_by"] = current_user.as_author()
     headers = etag_header(invitation)
     headers["Location"] = external_url("invitations.get_invitation", id=invitation["id"])
@@ -108,7 +107,7 @@ def end_invitation(id: str, condition: Condition) -> Reply:
     store.end_invitation(id)
     creator = invitation["created_by"]
     if creator is None or creator["id"] != current_user.id:
-        log.record("ended", "invitation", id, creator and creator["id"])
+        log.record_act("ended", "invitation", id, creator and creator["id"])
     return None
 
 

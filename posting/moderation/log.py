@@ -13,9 +13,9 @@ from posting.db.transactions import Row, execute, snapshot
 from posting.db.types import Rfc3339Text
 from posting.moderation.models import Act
 from posting.moderation.store import notify_of_removal
-from posting.web import audit
+from posting.web.logs import audit
 from posting.web.pagination import Page, paginate
-from posting.web.rows import nested_columns
+from posting.web.schemas import nested_columns
 
 OPERATOR = "operator"
 
@@ -40,9 +40,11 @@ _ACTS = (
 _ACTS_ON_USER = _ACTS.where(Act.user_id == sa.bindparam("user"))
 
 
-def record(action: str, kind: str, id: str, user_id: str | None, reason: str | None = None) -> None:
+def record_act(
+    action: str, kind: str, id: str, user_id: str | None, reason: str | None = None
+) -> None:
     """Record what the current user does as a moderator to a row of a user."""
-    _record(
+    _insert_act(
         moderator=current_user.username,
         moderator_id=current_user.id,
         action=action,
@@ -68,22 +70,22 @@ def record_removal(
     an image, `post_id` is the post that it is on.
     """
     if author_id != current_user.id:
-        record("deleted", kind, id, author_id, reason)
+        record_act("deleted", kind, id, author_id, reason)
         notify_of_removal(author_id, reason, excerpt=excerpt, post_id=post_id)
 
 
-def record_by_operator(
+def record_act_by_operator(
     action: str, kind: str, id: str, user_id: str, reason: str | None = None
 ) -> None:
     """Record what somebody with a shell on the machine does to a row of a user."""
     target = {"target_kind": kind, "target_id": id, "user_id": user_id}
-    _record(moderator=OPERATOR, action=action, reason=reason, **target)
+    _insert_act(moderator=OPERATOR, action=action, reason=reason, **target)
 
 
-def _record(**values: Any) -> None:
+def _insert_act(**values: Any) -> None:
     execute(_INSERT, **values)
     target = describe_target(values["target_kind"], values["target_id"], values["user_id"])
-    audit.log("moderation", act=values["action"], target=target)
+    audit("moderation", act=values["action"], target=target)
 
 
 def describe_target(kind: str, id: str, user: str | None) -> str:

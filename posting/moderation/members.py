@@ -18,7 +18,7 @@ from posting.moderation.models import Act
 from posting.moderation.store import count_reports_on
 from posting.posts.models import Post
 from posting.posts.store import count_posts_by
-from posting.web.rows import Item
+from posting.web.schemas import Item
 
 
 def describe_account(id: str) -> Item | None:

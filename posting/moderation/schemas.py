@@ -1,17 +1,18 @@
 """Reports, suspensions, the log, and what moderators see of a member."""
 
-from typing import Any
-
 from marshmallow import fields
 
 from posting.accounts.models import STATES as ACCOUNT_STATES
-from posting.accounts.schemas import MAX_REASON, ROLES, Author, author
+from posting.accounts.schemas import ROLES, Author, author, reason_field
 from posting.moderation.models import COMMENT, OPEN, OUTCOMES, POST, STATES, USER
-from posting.web.fields import (
+from posting.web.schemas import (
     NOT_BLANK_PATTERN,
     Identifier,
+    Input,
     Length,
     OneOf,
+    Output,
+    PageQuery,
     Parameter,
     String,
     Timestamp,
@@ -20,19 +21,8 @@ from posting.web.fields import (
     extensible,
     not_blank,
 )
-from posting.web.schemas import Input, Output, PageQuery
 
 KINDS = (POST, COMMENT, USER)
-
-
-def _reason(text: str, **options: Any) -> String:
-    """Return the field of a reason."""
-    return String(
-        validate=[Length(1, MAX_REASON), not_blank],
-        pattern=NOT_BLANK_PATTERN,
-        metadata=described("This is advertising.", text),
-        **options,
-    )
 
 
 class ReportInput(Input):
@@ -64,11 +54,13 @@ class ReportDecision(Input):
         validate=OneOf(OUTCOMES),
         metadata=described("dismissed", "What came of the report."),
     )
-    note = _reason("The reporter and other moderators read it.", allow_none=True)
+    note = reason_field("The reporter and other moderators read it.", allow_none=True)
 
 
 class Target(Output):
     """The target of a report: a post, a comment or a user."""
+
+    computed: tuple[str, ...] = ("images",)
 
     kind = fields.String(metadata=extensible(KINDS, "comment"))
     id = Identifier()
@@ -83,6 +75,9 @@ class Target(Output):
     )
     exists = fields.Boolean(metadata=described(True, "False if it was deleted."))
     edited = fields.Boolean(metadata=described(False, "Whether it was edited since the report."))
+    images = fields.List(
+        fields.Nested("Image"), metadata={"description": "Those that it has now. None of a user."}
+    )
 
 
 class Report(Output):
@@ -111,7 +106,7 @@ class Report(Output):
 class SuspensionInput(Input):
     """A suspension of a member."""
 
-    reason = _reason("The member reads it at the next sign-in.", required=True)
+    reason = reason_field("The member reads it at the next sign-in.", required=True)
     until = TimestampInput(
         allow_none=True,
         metadata=described(
@@ -137,13 +132,13 @@ class Mark(Output):
 class RemovalInput(Input):
     """A step of the removal of everything that a member has written."""
 
-    reason = _reason("The member reads that of the first step.", allow_none=True)
+    reason = reason_field("The member reads that of the first step.", allow_none=True)
 
 
 class AccountRemovalQuery(Input):
     """The reason of the deletion of an account."""
 
-    reason = _reason("For the log.")
+    reason = reason_field("For the log.")
 
 
 class RemovalStep(Output):
@@ -153,12 +148,9 @@ class RemovalStep(Output):
     left = fields.Integer(metadata=described(0, "Posts and comments that are left."))
 
 
-class Member(Output):
+class Member(Author):
     """An account as moderators see it."""
 
-    id = Identifier()
-    username = fields.String(metadata=described("ada"))
-    display_name = fields.String(allow_none=True, metadata=described("Ada Lovelace"))
     role = fields.String(metadata=extensible(ROLES, "member"))
     state = fields.String(metadata=extensible(ACCOUNT_STATES, "active"))
     created_at = Timestamp()

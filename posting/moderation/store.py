@@ -24,15 +24,15 @@ from posting.moderation.models import COMMENT, DISMISSED, OPEN, POST, REMOVED, U
 from posting.notifications.models import REMOVAL, REPORT, REPORT_CLOSED
 from posting.notifications.telling import MODERATORS, notify
 from posting.posts.models import DELETED_POSTS, Post
+from posting.web.errors import Coded, NoSuch
 from posting.web.limits import LimitReached
 from posting.web.pagination import Page, paginate
-from posting.web.problems import Coded, NoSuch
-from posting.web.rows import Item, columns, nested_columns, to_item
+from posting.web.schemas import Item, columns, nested_columns, to_item
 
 JUDGED = 20  # reports: if the last twenty of a member were all dismissed, the limit is lower
 LOWER_LIMIT = Rate(5, "hour")
 CLOSED_AT_ONCE = 10_000  # reports in one statement, because databases limit its parameters
-_TARGET = tuple(schemas.Target._declared_fields)
+_TARGET = [name for name in schemas.Target._declared_fields if name not in schemas.Target.computed]
 
 _reporter, _author_of, _closer, _member = (aliased(User) for _ in range(4))
 # When the target was last changed. Null if it was deleted, even if its place is kept for replies.

@@ -4,16 +4,18 @@ from marshmallow import fields
 
 from posting.accounts.schemas import author
 from posting.notifications.models import KINDS, LEVELS
-from posting.web.fields import (
+from posting.web.schemas import (
     Identifier,
+    Input,
     OneOf,
+    Output,
+    PageQuery,
     Parameter,
     String,
     Timestamp,
     described,
     extensible,
 )
-from posting.web.schemas import Input, Output, PageQuery
 
 MAX_COUNT = 100
 DEFAULT = "default"

@@ -22,10 +22,9 @@ from posting.markdown import BEGINNING, excerpt
 from posting.notifications import schemas
 from posting.notifications.models import MAX_KEPT, Notification, Subscription
 from posting.posts.models import DELETED_POSTS, Post
-from posting.web.errors import InvalidInput
-from posting.web.messages import Message
+from posting.web.errors import InvalidInput, Message
 from posting.web.pagination import Page, paginate
-from posting.web.rows import columns, nested_columns
+from posting.web.schemas import columns, nested_columns
 
 MAX_DELETED = 100  # notifications of a member at a time
 NO_SUCH_NOTIFICATION = Message(

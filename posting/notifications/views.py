@@ -2,15 +2,20 @@
 
 from typing import Any
 
-from posting.accounts.current_user import SIGNED_IN, current_user, lock_current_user, user_id
+from posting.accounts.current_user import (
+    SIGNED_IN,
+    current_user,
+    current_user_id,
+    lock_current_user,
+)
 from posting.notifications import schemas, store
 from posting.posts.store import NoSuchPost, lock_post, post_exists
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition
 from posting.web.limits import Limit
-from posting.web.rows import Item
+from posting.web.schemas import Item
 
-LIMIT = Limit("subscriptions", "LIMIT_COMMENTS", user_id)
+SUBSCRIPTION_LIMIT = Limit("subscriptions", "LIMIT_COMMENTS", current_user_id)
 
 notifications = Blueprint(
     "notifications", __name__, description="What members are told, and the posts that they follow"
@@ -67,7 +72,7 @@ def get_subscription(id: str) -> Reply:
 @notifications.put(
     "/posts/<nanoid:id>/subscription",
     access=SIGNED_IN,
-    limits=[LIMIT],
+    limits=[SUBSCRIPTION_LIMIT],
     body=schemas.SubscriptionInput(),
     conditional=True,
     returns=schemas.Subscription(),

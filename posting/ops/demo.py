@@ -19,9 +19,9 @@ from posting.comments.models import Comment
 from posting.db.base import Base
 from posting.db.transactions import execute, fetch_all, unit_of_work
 from posting.db.types import new_id, now, truncate_to_milliseconds
-from posting.images.codec import MAX_THUMBNAIL_BYTES
-from posting.images.codec.child import make_thumbnail
-from posting.images.models import Image, ImageData, Thumbnail
+from posting.images.codec import LIMITS
+from posting.images.codec.child import make_renditions
+from posting.images.models import Image, ImageData, ImageSize, Thumbnail
 from posting.invitations.models import Invitation, InvitationUse
 from posting.invitations.store import create_invitation
 from posting.moderation.models import Report
@@ -116,7 +116,7 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
     Yield the number of posts in each batch once it is committed.
     """
     start, step = now() - timedelta(days=729), timedelta(days=729) / posts
-    models = (Post, Comment, Image, ImageData, Thumbnail)
+    models = (Post, Comment, Image, ImageData, Thumbnail, ImageSize)
     batch: dict[type[Base], list[Row]] = {model: [] for model in models}
     for number in range(posts):
         # Most posts get few comments, some get many, and the last one gets the rest.
@@ -128,27 +128,32 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
         thing = random.choice(THINGS)
         paragraphs = [" ".join(random.sample(MIDDLES, random.randint(2, 5))) for _ in range(4)]
         opening, closing = random.choice(OPENINGS).format(thing), random.choice(CLOSINGS)
-        post = {
+        post: Row = {
             "id": new_id(),
             "author_id": random.choice(author_ids),
             "title": random.choice(TITLES).format(thing),
             "content": "\n\n".join([opening, *paragraphs, closing]),
             "comment_count": comment_count,
-            "image_count": image_count,
+            "image_count": 0,
             "last_comment_at": None,
             "created_at": truncate_to_milliseconds(start + step * number),
         }
         batch[Post].append(post)
-        batch[Comment] += _comments(post, author_ids)
+        own_comments = [*_comments(post, author_ids)]
+        batch[Comment] += own_comments
         for _ in range(image_count):
-            for model, row in _image(post).items():
-                batch[model].append(row)
+            # Every fifth image is one of a comment.
+            bare = [comment for comment in own_comments if not comment["image_count"]]
+            text = random.choice(bare) if bare and random.random() < 0.2 else post
+            text["image_count"] += 1
+            for model, rows in _image(text).items():
+                batch[model] += rows
         if number == posts - 1 or sum(map(len, batch.values())) >= BATCH_ROWS:
             with unit_of_work():
                 post_store.insert_posts(batch[Post])
                 if batch[Comment]:
                     comment_store.insert_comments(batch[Comment])
-                for model in (Image, ImageData, Thumbnail):
+                for model in (Image, ImageData, Thumbnail, ImageSize):
                     if batch[model]:
                         execute(sa.insert(model), batch[model])
             yield len(batch[Post])
@@ -189,6 +194,7 @@ def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:
             "thread_at": parent["thread_at"] if parent else created_at,
             "author_id": random.choice(author_ids),
             "content": random.choice(COMMENTS),
+            "image_count": 0,
             "created_at": created_at,
         }
         recent.append(comment)
@@ -196,8 +202,11 @@ def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:
         yield comment
 
 
-def _image(post: Row) -> dict[type[Base], Row]:
-    """Return the rows of an image, its bytes and its thumbnail: hills in front of a sky."""
+def _image(text: Row) -> dict[type[Base], list[Row]]:
+    """Return the rows of an image of a post or comment, with its bytes and small copies.
+
+    It shows hills in front of a sky.
+    """
     picture = PIL.Image.new("RGB", (WIDTH, HEIGHT), random.choice(SKIES))
     draw = ImageDraw.Draw(picture)
     for green in ("darkseagreen", "seagreen", "darkgreen"):
@@ -206,19 +215,26 @@ def _image(post: Row) -> dict[type[Base], Row]:
     out = BytesIO()
     picture.save(out, "PNG")
     id = new_id()
-    (width, height), thumbnail = make_thumbnail(picture, MAX_THUMBNAIL_BYTES)
+    (_, thumbnail), *sizes = (
+        (side, {"image_id": id, "width": width, "height": height, "data": data})
+        for side, (width, height), data in make_renditions(picture, LIMITS, out.tell())
+    )
     image = {
         "id": id,
-        "post_id": post["id"],
+        "post_id": text.get("post_id", text["id"]),
+        "comment_id": text["id"] if "post_id" in text else None,
+        "owner_id": text["author_id"],
         "media_type": "image/png",
         "width": WIDTH,
         "height": HEIGHT,
         "size": len(out.getvalue()),
         "alt": "Hills",
-        "created_at": post["created_at"],
+        "created_at": text["created_at"],
+        "resized_at": now(),
     }
     return {
-        Image: image,
-        ImageData: {"image_id": id, "data": out.getvalue()},
-        Thumbnail: {"image_id": id, "width": width, "height": height, "data": thumbnail},
+        Image: [image],
+        ImageData: [{"image_id": id, "data": out.getvalue()}],
+        Thumbnail: [thumbnail],
+        ImageSize: [{"side": side, **size} for side, size in sizes],
     }

@@ -28,8 +28,18 @@ CHECKS = {
         WHERE size <> coalesce(length(data), 0)""",
     "the image_count of post {} is wrong": """
         SELECT id FROM posts WHERE deleted_at IS NULL AND image_count <> (
-            SELECT count(*) FROM images WHERE post_id = posts.id
+            SELECT count(*) FROM images WHERE post_id = posts.id AND comment_id IS NULL
         )""",
+    "the image_count of comment {} is wrong": """
+        SELECT id FROM comments WHERE image_count <> (
+            SELECT count(*) FROM images WHERE comment_id = comments.id
+        )""",
+    "the avatar_id of user {} is wrong": """
+        SELECT users.id FROM users LEFT JOIN avatars ON user_id = users.id
+        WHERE avatar_id IS DISTINCT FROM avatars.id""",
+    "image {} is not on the post of its comment": """
+        SELECT images.id FROM images JOIN comments ON comments.id = comment_id
+        WHERE images.post_id <> comments.post_id""",
 }
 
 

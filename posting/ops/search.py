@@ -2,9 +2,10 @@
 
 import sqlalchemy as sa
 
+from posting.comments.models import Comment
 from posting.comments.store import COMMENT_COUNT, LAST_COMMENT_AT
 from posting.db.transactions import snapshot, transaction
-from posting.images.store import IMAGE_COUNT
+from posting.images.store import IMAGE_COUNT, IMAGE_COUNT_OF_COMMENT
 from posting.indexes import INDEXES
 from posting.ops.files import command_errors
 from posting.posts.models import Post
@@ -21,6 +22,12 @@ IS_WRONG = sa.or_(
     Post.image_count != IMAGE_COUNT,
     Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT),
 )
+CORRECT_COMMENT = {"image_count": IMAGE_COUNT_OF_COMMENT}
+WRONG_COMMENTS = (
+    sa.select(Comment.post_id, Comment.id)
+    .where(Comment.image_count != IMAGE_COUNT_OF_COMMENT)
+    .order_by(Comment.post_id, Comment.id)
+)
 
 
 def rebuild() -> dict[str, int]:
@@ -32,12 +39,19 @@ def rebuild() -> dict[str, int]:
         with snapshot() as connection:
             rows = {index.name: index.count_rows(connection) for index in INDEXES}
             ids = connection.scalars(sa.select(Post.id).where(IS_WRONG).order_by(Post.id)).all()
+            comments = connection.execute(WRONG_COMMENTS).all()
         for start in range(0, len(ids), BATCH):
             batch = ids[start : start + BATCH]
             locked = sa.select(Post.id).where(Post.id.in_(batch)).order_by(Post.id)
             with transaction() as connection:
                 connection.execute(locked.with_for_update())
                 connection.execute(sa.update(Post).where(Post.id.in_(batch)).values(CORRECT))
+        for post_id, id in comments:
+            with transaction() as connection:
+                connection.execute(sa.select(Post.id).where(Post.id == post_id).with_for_update())
+                connection.execute(
+                    sa.update(Comment).where(Comment.id == id).values(CORRECT_COMMENT)
+                )
         for index in INDEXES:
             with progress(f"Indexing {index.name}s", rows[index.name]) as advance:
                 for indexed in index.rebuild():

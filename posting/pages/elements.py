@@ -6,19 +6,62 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from posting.images.codec import SIZES
+
+HUES = 12  # of the circles with initials
+# The width in which pages show an image: that of the column of texts.
+COLUMN = "(max-width: 46rem) calc(100vw - 2.5rem), 42rem"
+CELL = "(max-width: 46rem) 45vw, 12rem"  # of several images below a text
+
 
 def author(root: str, user: dict[str, Any] | None) -> Markup:
-    """Return a link to an author, or a text if the account is deleted."""
+    """Return a link to an author with their face, or a text if the account is deleted."""
     if user is None:
         return Markup('<span class="author">a former member</span>')
     name = escape(user["display_name"] or user["username"])
     href = escape(f"{root}/@{user['username']}")
-    return Markup(f'<a class="author" href="{href}" dir="auto">{name}</a>')  # noqa: S704 - escaped
+    face, initial = "", ""
+    if user["avatar_url"]:
+        face = f'<img class="face" src="{avatar(root, user)}/64" alt="" width="64" height="64">'
+    else:
+        initial = initial_of(user)
+    link = f'<a class="author" href="{href}" dir="auto"{initial}>{face}{name}</a>'
+    return Markup(link)  # noqa: S704 - escaped
+
+
+def avatar(root: str, user: dict[str, Any]) -> str:
+    """Return the path of a user's avatar."""
+    return f"{escape(root)}/avatars/{user['avatar_url'].rpartition('/')[2]}"
+
+
+def initial_of(user: dict[str, Any]) -> Markup:
+    """Return the attributes of an element before which the style sheet draws a user's initial."""
+    name = user["display_name"] or user["username"]
+    letter = next(filter(str.isalnum, name), name[0]).upper()[0]
+    hue = sum(map(ord, user["id"])) % HUES
+    return Markup(f' data-initial="{escape(letter)}" data-hue="{hue}"')  # noqa: S704 - escaped
 
 
 def text(html: str) -> Markup:
     """Return the text of a post or comment, rendered, in the direction in which it is read."""
     return Markup(f'<div class="text" dir="auto">\n{html}</div>')  # noqa: S704 - sanitized
+
+
+def image_sizes(root: str, image: dict[str, Any], column: str = COLUMN) -> Markup:
+    """Return the attributes by which a browser knows the files of an image, and their sizes.
+
+    So nothing moves as the image is loaded, and a phone loads a small file. The image itself is
+    among the files if one of its sizes is missing. `column` is the width in which it is shown.
+    """
+    width, height = image["width"], image["height"]
+    attributes = f' width="{width}" height="{height}"'
+    if image["sizes"]:
+        path = f"{escape(root)}/images/{image['id']}"
+        files = [f"{path}/{side} {smaller}w" for side, smaller, _ in image["sizes"]]
+        if len(files) < len(SIZES):
+            files.append(f"{path} {width}w")
+        attributes += f' srcset="{", ".join(files)}" sizes="{column}"'
+    return Markup(attributes)  # noqa: S704 - numbers and an ID
 
 
 @lru_cache(maxsize=1000)

@@ -13,7 +13,7 @@ from flask import Response, render_template
 
 from posting.pages import markdown
 from posting.web.etags import to_json
-from posting.web.urls import base_url
+from posting.web.hosts import base_url
 
 NEVER = "1970-01-01T00:00:00Z"  # when a feed without entries was updated
 

@@ -13,7 +13,7 @@ from flask import Response, current_app, request
 from posting.accounts.current_user import FEED_TOKEN, PAGE_READERS
 from posting.accounts.store import NoSuchUser, find_user
 from posting.comments.store import list_comments, list_comments_on
-from posting.images.store import NoSuchImage, get_images_of_posts
+from posting.images.store import NoSuchImage, get_images_of_comments, get_images_of_posts
 from posting.images.views import send_image
 from posting.pages import elements, markdown
 from posting.pages.feed_formats import (
@@ -29,11 +29,15 @@ from posting.pages.schemas import FeedQuery, JsonFeed
 from posting.posts.store import NoSuchPost, get_post, list_posts
 from posting.web.endpoint import CLIENT, SHARED, Blueprint, DocumentedError, Reply
 from posting.web.errors import InvalidInput, input_error
+from posting.web.hosts import base_url
 from posting.web.pagination import NOT_A_CURSOR
-from posting.web.urls import base_url
+from posting.web.schemas import Item
 
 ENTRIES = 50
 MAX_LENGTH = 2**16  # characters of Markdown in a feed
+
+# Images without URLs, by the id of their comment.
+Images = Mapping[str, Sequence[Item]]
 
 feeds = Blueprint("feeds", __name__, description="Feeds of posts and comments")
 
@@ -64,7 +68,10 @@ def feed_of_member(username: str, before: str | None = None) -> Feed:
 def feed_of_comments(before: str | None = None) -> Feed:
     """Return a page of the feed of all comments."""
     comments = list_comments(**page_of(before))
-    entries = [to_entry_of_comment(comment, comment["post_title"]) for comment in comments.items]
+    images = images_of(comments.items)
+    entries = [
+        to_entry_of_comment(comment, comment["post_title"], images) for comment in comments.items
+    ]
     title = f"{current_app.config['NAME']}: comments"
     return Feed(title, "/comments", "/", entries, before, comments.next_cursor)
 
@@ -73,8 +80,9 @@ def feed_of_comments_on(id: str, before: str | None = None) -> Feed:
     """Return a page of the feed of comments on a post."""
     post = get_post(id)
     comments = list_comments_on(id, name=id, newest_first=True, **page_of(before))
+    images = images_of(comments.items)
     entries = [
-        to_entry_of_comment(comment, post["title"])
+        to_entry_of_comment(comment, post["title"], images)
         for comment in comments.items
         if not comment["deleted"]
     ]
@@ -96,24 +104,30 @@ def page_of(before: str | None) -> PageOptions:
     return {"limit": ENTRIES, "cursor": before, "max_length": MAX_LENGTH, "parameter": "before"}
 
 
-def to_entries(posts: list[dict[str, Any]]) -> list[Entry]:
+def to_entries(posts: list[Item]) -> list[Entry]:
     """Return the entries of posts, with their images as enclosures."""
     images = get_images_of_posts([post["id"] for post in posts])
     return [to_entry(post, post["title"], f"/p/{post['id']}", images[post["id"]]) for post in posts]
 
 
-def to_entry_of_comment(comment: dict[str, Any], post_title: str) -> Entry:
-    """Return the entry of a comment."""
+def images_of(comments: list[Item]) -> Images:
+    """Return the images of comments, by the id of their comment."""
+    return get_images_of_comments([each["id"] for each in comments if each["image_count"]])
+
+
+def to_entry_of_comment(comment: Item, post_title: str, images: Images) -> Entry:
+    """Return the entry of a comment, with its images as enclosures."""
     path, fragment = f"/p/{comment['post_id']}", f"#c-{comment['id']}"
     entry = to_entry(
-        comment, f"Comment on {post_title}", f"{path}?comment={comment['id']}{fragment}"
+        comment,
+        f"Comment on {post_title}",
+        f"{path}?comment={comment['id']}{fragment}",
+        images.get(comment["id"], ()),
     )
     return replace(entry, id=f"{base_url()}{path}{fragment}")
 
 
-def to_entry(
-    item: dict[str, Any], title: str, path: str, images: Sequence[dict[str, Any]] = ()
-) -> Entry:
+def to_entry(item: Item, title: str, path: str, images: Sequence[Item] = ()) -> Entry:
     """Return the entry of a post or comment, whose URL is its id."""
     base, author = base_url(), item["author"]
     urls = f"{request.script_root}/images/", f"{base}/images/"

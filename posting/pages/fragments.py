@@ -35,7 +35,7 @@ class Fragments:
         """Return what `caller` renders, which is the body of a call block in a template.
 
         It must depend only on `page`, which is the same for the whole page, and on `key`, whose
-        parts are texts, numbers, times, None, and items with such values.
+        parts are texts, numbers, times, None, and items and lists of such values.
         """
         hashable = (page, *[_freeze(part) for part in key])
         html = self._kept.get(hashable)
@@ -61,10 +61,12 @@ class Fragments:
 
 
 def _freeze(part: Any) -> Any:
-    """Return the values of an item, which can be hashed."""
+    """Return the values of an item or a list, which can be hashed."""
+    if isinstance(part, list):
+        return tuple(map(_freeze, part))
     if not isinstance(part, dict):
         return part
-    return tuple([_freeze(v) if isinstance(v, dict) else v for v in part.values()])
+    return tuple([_freeze(v) if isinstance(v, dict | list) else v for v in part.values()])
 
 
 def _size_of(part: Any) -> int:

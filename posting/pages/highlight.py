@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from posting.graphemes import last_boundary
+from posting.characters import last_boundary
 from posting.markdown import shorten, to_plain
 from posting.search.words import Term, find_first, find_words
 

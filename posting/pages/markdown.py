@@ -6,7 +6,7 @@ be rendered, or that would show nothing, is shown as it is.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
 from typing import Any
@@ -26,6 +26,7 @@ from posting.markdown import (
     to_html,
     try_to_render,
 )
+from posting.pages.elements import image_sizes
 
 TAGS = set(
     "a blockquote br code del div em h2 h3 h4 h5 h6 hr img li ol p pre section strong sup table "
@@ -56,9 +57,10 @@ def render(
 ) -> str:
     """Return Markdown as HTML whose headings begin at the level `heading`.
 
-    An image is shown if its URL is one of `image_urls` followed by an ID. Other images become
-    links. A mention leads to `member_url` followed by the name. With `base`, all URLs become
-    absolute. The ids of footnotes contain `name`, which must be different for each text on a page.
+    An image is shown if its URL is one of `image_urls` followed by an ID, in a link to its file.
+    Other images become links. A mention leads to `member_url` followed by the name. With `base`,
+    all URLs become absolute. The ids of footnotes contain `name`, which must be different for each
+    text on a page.
     """
     if not FOOTNOTE_START.search(text):
         name = ""
@@ -153,17 +155,24 @@ def image_ids(html: str) -> set[str]:
 
 
 def move_images(html: str, old: str, new: str) -> str:
-    """Return rendered Markdown whose images, and links to images at `old`, are at the URL `new`."""
+    """Return rendered Markdown whose images, and links to images at `old`, are at the URL `new`.
+
+    Images lose the link to their own file, since with `new` the address bar would show a token.
+    """
+    own = re.compile(
+        rf'<a href="({re.escape(old)}[\w-]{{{ID_LENGTH}}})"[^>]*>(<img src="\1"[^>]*>)</a>'
+    )
+    html = own.sub(r"\2", html)
     links = re.compile(rf'<a href="{re.escape(old)}([\w-]{{{ID_LENGTH}}})"')
     html = links.sub(rf'<a href="{new}\1"', html)
     return _IMAGE_ID.sub(rf'<img src="{new}\1"', html)
 
 
-def add_sizes(html: str, images: Iterable[Mapping[str, Any]]) -> str:
-    """Return rendered Markdown with the sizes of its images, so that nothing moves as they come."""
+def add_sizes(html: str, root: str, images: Iterable[dict[str, Any]]) -> str:
+    """Return rendered Markdown whose images have the attributes of `image_sizes`."""
     for image in images:
-        size = rf'\g<0> width="{image["width"]}" height="{image["height"]}"'
-        html = re.sub(rf'<img src="[^"]*/images/{image["id"]}"', size, html)
+        attributes = image_sizes(root, image)
+        html = re.sub(rf'<img src="[^"]*/images/{image["id"]}"', rf"\g<0>{attributes}", html)
     return html
 
 
@@ -172,16 +181,21 @@ def _as_it_is(text: str) -> str:
 
 
 def _show_images(link_or_image: str, image_urls: tuple[str, ...]) -> str:
-    """Return a link or an image whose images are shown, or become text, if they are elsewhere."""
+    """Return a link or an image whose images are shown, or become text, if they are elsewhere.
+
+    An image that is shown is in a link: its own, or another one, within which there can be none.
+    """
+    is_linked = link_or_image.startswith("<a ")
 
     def show(tag: re.Match[str]) -> str:
         url = tag[1]
         alt = tag[2] if has_visible(tag[2]) else ""
         base, _, id = url.rpartition("/")
         if f"{base}/" in image_urls and _ID.fullmatch(id):
-            return f'<img src="{url}" alt="{alt or NO_DESCRIPTION}">'
-        # A link within a link would end it, and a URL with another scheme has become empty.
-        if not url or link_or_image.startswith("<a "):
+            image = f'<img src="{url}" alt="{alt or NO_DESCRIPTION}">'
+            return image if is_linked else f'<a href="{url}">{image}</a>'
+        # A URL with another scheme has become empty.
+        if not url or is_linked:
             return alt or url
         return f'<a href="{url}">{alt or url}</a>'
 

@@ -4,8 +4,17 @@ from marshmallow import EXCLUDE, fields
 
 from posting.posts.schemas import sort_field
 from posting.search.fields import MAX_QUERY_LENGTH
-from posting.web.fields import EXAMPLE_ID, Length, OneOf, Parameter, Timestamp, described
-from posting.web.schemas import Input, Output, PageQuery
+from posting.web.schemas import (
+    EXAMPLE_ID,
+    Input,
+    Length,
+    OneOf,
+    Output,
+    PageQuery,
+    Parameter,
+    Timestamp,
+    described,
+)
 
 EXAMPLE_URL = f"https://example.org/p/{EXAMPLE_ID}"
 

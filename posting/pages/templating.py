@@ -10,15 +10,17 @@ from flask import Response, current_app, render_template, request
 from flask.sansio.app import App
 from markupsafe import Markup
 
+from posting.comments.schemas import IMAGES_PER_COMMENT
 from posting.config import ABOUT, CUSTOM_CSS
 from posting.invitations import models as invitations
 from posting.markdown import excerpt
 from posting.pages import elements, forms, highlight, markdown
 from posting.pages.fragments import Fragments
+from posting.pages.markdown import image_ids
 from posting.plurals import count
 from posting.posts.schemas import IMAGES_PER_POST
-from posting.web.rows import Item
-from posting.web.urls import base_url
+from posting.web.hosts import base_url
+from posting.web.schemas import Item
 
 FRAGMENTS = "posting.fragments"
 
@@ -43,13 +45,20 @@ def init_app(app: App) -> None:
         "max_invitation_days": invitations.MAX_LIFETIME.days,
         "password_min": config["PASSWORD_MIN"],
         "max_images": IMAGES_PER_POST,
+        "max_images_of_comment": IMAGES_PER_COMMENT,
         "max_image_bytes": config["MAX_IMAGE_BYTES"],
         "has_about": find_own_file(app, ABOUT) is not None,
         "has_custom_css": find_own_file(app, CUSTOM_CSS) is not None,
         "image_types": forms.image_types(),
         "attributes": forms.attributes,
         "author": elements.author,
+        "avatar": elements.avatar,
+        "initial_of": elements.initial_of,
         "count": count,
+        "CELL": elements.CELL,
+        "COLUMN": elements.COLUMN,
+        "image_ids": image_ids,
+        "image_sizes": elements.image_sizes,
         "text": elements.text,
         "time": elements.time,
     }
@@ -74,7 +83,7 @@ def markdown_renderer(images: Sequence[Item] = ()) -> Callable[..., Markup]:
             text, image_urls=image_urls, member_url=member_url, heading=heading, name=name
         )
         if images and "<img" in html:
-            html = markdown.add_sizes(html, images)
+            html = markdown.add_sizes(html, root, images)
         return Markup(html)  # noqa: S704 - sanitized
 
     return render
@@ -84,8 +93,9 @@ def page(template: str, *, images: Sequence[Item] = (), **context: Any) -> Respo
     """Return the response with a page. The sizes of `images` are known, which texts may show."""
     render = markdown_renderer(images)
     fragments: Fragments = current_app.extensions[FRAGMENTS]
-    # The size of an image never changes.
-    key = (request.script_root, base_url(), *(image["id"] for image in images))
+    # An image gets its sizes once.
+    keys = (f"{image['id']} {len(image['sizes'])}" for image in images)
+    key = (request.script_root, base_url(), *keys)
     once = partial(fragments.once, key)
     html = render_template(
         f"pages/{template}", markdown=render, once=once, images=images, **context

@@ -17,7 +17,7 @@ from posting.db.transactions import Row
 from posting.db.types import ID_LENGTH, from_milliseconds, to_milliseconds
 from posting.web.errors import InvalidInput, input_error
 from posting.web.pagination import NOT_A_CURSOR
-from posting.web.rows import Item, to_items
+from posting.web.schemas import Item, to_items
 
 MAX_LEVEL = 6
 COMMENTS_PER_PAGE = 200

@@ -1,6 +1,6 @@
 """The pages of a community. They are the same bytes for all who may read them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -10,13 +10,17 @@ from marshmallow import Schema
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
 
-from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, user_id
+from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, current_user_id
 from posting.accounts.names import list_users_by_name
 from posting.accounts.store import NoSuchUser, find_user
 from posting.comments.store import find_comments, list_comments, list_comments_on
 from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH
-from posting.images.store import find_thumbnails_of_posts, get_images_of_posts
+from posting.images.store import (
+    find_thumbnails_of_posts,
+    get_images_of_comments,
+    get_images_of_posts,
+)
 from posting.pages import markdown, templating, threads
 from posting.pages.schemas import DeletedQuery, FrontPageQuery, MemberQuery, PostQuery, SearchQuery
 from posting.pages.templating import find_own_file, markdown_renderer, page
@@ -27,7 +31,8 @@ from posting.web import errors
 from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Access, Blueprint, Reply, View
 from posting.web.limits import Limit
 from posting.web.pagination import Page
-from posting.web.static_files import send_static_file
+from posting.web.schemas import Item
+from posting.web.system import send_static_file
 
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 50  # that are not in threads
@@ -39,7 +44,7 @@ NOT_FOR_ROBOTS = (
 )
 ERROR_TYPES = ["application/problem+json", "application/json", "text/html"]
 # A preview is requested several times while a post is written.
-LIMIT = Limit("previews", "LIMIT_POSTS", user_id, times=4)
+PREVIEW_LIMIT = Limit("previews", "LIMIT_POSTS", current_user_id, times=4)
 
 pages = Blueprint("pages", __name__, description="Pages for people")
 
@@ -96,6 +101,14 @@ def add_thumbnails(posts: Page) -> None:
         post["thumbnail"] = thumbnails.get(post["id"])
 
 
+def add_images(comments: Iterable[Item]) -> None:
+    """Add to comments their images without URLs, in place of their number."""
+    illustrated = [comment for comment in comments if comment.pop("image_count")]
+    images = get_images_of_comments([comment["id"] for comment in illustrated])
+    for comment in illustrated:
+        comment["images"] = images[comment["id"]]
+
+
 @page_at("/", access=PAGE_READERS, query=FrontPageQuery())
 def show_latest_posts(query: dict[str, Any]) -> Reply:
     """Show the pinned posts, and then the latest ones."""
@@ -141,6 +154,7 @@ def show_post(id: str, query: dict[str, Any]) -> Reply:
         if query["sort"] == "oldest"
         else get_newest_comments(id, cursor)
     )
+    add_images(item.comment for item in comments.items)
     return page(
         "post.html",
         post=post,
@@ -182,6 +196,7 @@ def show_member(username: str, query: dict[str, Any]) -> Reply:
         found = list_comments(
             limit=COMMENTS_PER_PAGE, cursor=cursor, author=id, name=id, max_length=MAX_LENGTH
         )
+        add_images(found.items)
     return page("member.html", user=user, page=found, show=query["show"])
 
 
@@ -206,7 +221,7 @@ def render_preview(body: dict[str, str]) -> str:
 @pages.post(
     "/preview",
     access=SIGNED_IN,
-    limits=[LIMIT],
+    limits=[PREVIEW_LIMIT],
     body=PreviewInput(),
     prepare=render_preview,
     returns=Preview(),

@@ -12,6 +12,7 @@ from posting.changes import store as changes
 from posting.db.cascades import PAUSE, ROWS_PER_STEP, Step, delete_below
 from posting.db.transactions import execute, fetch_all, fetch_one, unit_of_work
 from posting.db.types import now
+from posting.images.models import Image
 from posting.moderation.store import close_reports_on_posts
 from posting.posts.models import DELETED_POSTS, Post
 from posting.posts.store import INDEX, lock_posts
@@ -96,7 +97,12 @@ def _remove_author(condition: sa.ColumnElement[bool]) -> None:
     """Remove the author of the locked posts that match a condition."""
     update = sa.update(Post).where(condition).values(author_id=None).returning(Post.id)
     if ids := execute(update).scalars().all():
-        changes.record_all("post", {id: id for id in ids}, "edited")
+        changes.record_changes("post", {id: id for id in ids}, "edited")
+        # By the holder of the locks of the posts, before the deletion of the account does it.
+        execute(
+            sa.update(Image).where(Image.post_id.in_(ids), Image.comment_id.is_(None)),
+            owner_id=None,
+        )
 
 
 def clear_step(user_id: str, *, with_content: bool) -> Step:

@@ -6,12 +6,17 @@ from marshmallow import ValidationError, fields, validate, validates_schema
 
 from posting.accounts.schemas import author
 from posting.search.fields import words_field
-from posting.web.fields import (
+from posting.web.errors import Message
+from posting.web.schemas import (
     NOT_BLANK_PATTERN,
     ONE_LINE_PATTERN,
     Identifier,
+    Identifiers,
+    Input,
     Length,
     OneOf,
+    Output,
+    PageQuery,
     Parameter,
     String,
     Timestamp,
@@ -21,8 +26,6 @@ from posting.web.fields import (
     not_blank,
     one_line,
 )
-from posting.web.messages import Message
-from posting.web.schemas import Input, Output, PageQuery
 
 IMAGES_PER_POST = 10
 MAX_EXPANDED = 50  # posts in a list with their content or images
@@ -100,6 +103,11 @@ class PostInput(Input):
         metadata=described("On engines", "One line, not blank."),
     )
     content = content()
+    images = Identifiers(
+        "Images that you have sent by `POST /images`, in the order in which they are shown. In an "
+        "edit, also those that the post has; the others are deleted.",
+        most=IMAGES_PER_POST,
+    )
 
 
 class PreviewInput(Input):

@@ -1,12 +1,13 @@
 """The SQL of posts: lists, single posts, locks, and changes with what they cause.
 
 All code locks rows in one order, so that no two requests wait for each other: rate-limit windows,
-the current user's account, the epoch to pin a post, posts by id, reports, idempotency keys, and
-last what `posting.db.purge` deletes. Only mentions lock their window later, after the post. A
-request that holds this window waits for nothing else except an idempotency key, so that is safe.
-Comments and images are changed only by the holder of their post's lock, who also deletes the
-notifications about them; other code skips notifications that are locked. A purge skips a locked
-epoch. On SQLite a writing transaction excludes all others, and `FOR UPDATE` does nothing.
+the current user's account, the epoch to pin a post, posts by id, images that are not attached by
+id, reports, idempotency keys, and last what `posting.db.purge` deletes. Only mentions lock their
+window later, after the post. A request that holds this window waits for nothing else except an
+idempotency key, so that is safe. Comments and images are changed only by the holder of their post's
+lock, who also deletes the notifications about them; other code skips notifications that are locked.
+A purge skips a locked epoch. On SQLite a writing transaction excludes all others, and `FOR UPDATE`
+does nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,9 +30,9 @@ from posting.posts.models import Post
 from posting.search.index import Index
 from posting.search.results import paginate_results
 from posting.search.words import RowData, RowWords
+from posting.web.errors import NoSuch
 from posting.web.pagination import Page, paginate
-from posting.web.problems import NoSuch
-from posting.web.rows import Item, insert, select, to_item, to_items
+from posting.web.schemas import Item, insert, select, to_item, to_items
 
 # How much of the text of each post a list has.
 Text = Literal["none", "beginning", "whole"]
@@ -175,7 +176,7 @@ def count_posts_by(author_id: str) -> int:
 
 
 def lock_post(id: str) -> Row:
-    """Lock a row of a post, and return whether members may not comment on it, as `locked`.
+    """Lock the row of a post, and return it with `locked`: whether only moderators may comment.
 
     Raise NoSuchPost.
     """
@@ -183,7 +184,7 @@ def lock_post(id: str) -> Row:
 
 
 def get_post_for_update(id: str) -> Row:
-    """Lock a row of a post and return its columns. Raise NoSuchPost."""
+    """Lock the row of a post, and return its columns. Raise NoSuchPost."""
     return _found(execute(_GET_FOR_UPDATE, id=id).one_or_none())
 
 
@@ -194,12 +195,12 @@ def _found(row: Row | None) -> Row:
 
 
 def select_for_update(condition: sa.ColumnElement[bool]) -> sa.Select[str]:
-    """Return the SELECT that locks the posts that match a condition."""
+    """Return the SELECT that locks the rows of the posts that match a condition."""
     return sa.select(Post.id).where(condition).order_by(Post.id).with_for_update()
 
 
 def lock_posts(condition: sa.ColumnElement[bool]) -> None:
-    """Lock the posts that match a condition."""
+    """Lock the rows of the posts that match a condition."""
     execute(select_for_update(condition))
 
 
@@ -225,11 +226,11 @@ def describe_post(post: Row) -> str:
 def insert_post(author_id: str, body: Mapping[str, Any], text: PreparedText) -> Item:
     """Insert a post, and return it with `version`, and with the id of its author."""
     values = {"id": new_id(), "created_at": now(), "author_id": author_id, **body}
-    # The names of the values are the columns of the INSERT.
+    # SQLAlchemy inserts the columns that are named here. The defaults of the model fill the others.
     post = to_item(execute(_INSERT, **values).one())
     INDEX.add([(values | {"version": post["version"]}, text.words)])
     tell_of_post(post["id"], author_id, text.mentions)
-    changes.record("post", post["id"], post["id"], "created")
+    changes.record_change("post", post["id"], post["id"], "created")
     return post
 
 
@@ -239,12 +240,14 @@ def insert_posts(rows: Sequence[Mapping[str, Any]]) -> None:
     INDEX.add(INDEX.split_all([{**row, "version": 1} for row in rows]))
 
 
-def edit_post(post: Row, values: Mapping[str, Any], text: PreparedText) -> None:
-    """Edit a locked post."""
-    if edit(Post, post, values):
+def edit_post(
+    post: Row, values: Mapping[str, Any], text: PreparedText, *, has_other_images: bool = False
+) -> None:
+    """Edit a post whose row is locked. It may have got other images before."""
+    if edit(Post, post, values, is_edit=has_other_images):
         INDEX.replace({**post._mapping, **values, "version": post.version + 1}, text.words)
         tell_of_post(post.id, post.author_id, text.mentions)
-        changes.record("post", post.id, post.id, "edited")
+        changes.record_change("post", post.id, post.id, "edited")
 
 
 def lock_pins() -> None:
@@ -260,29 +263,32 @@ def count_other_pinned_posts(id: str) -> int:
 
 
 def close_discussion(post: Row) -> bool:
-    """Let only moderators comment on a locked post. Return whether this changes anything."""
+    """Let only moderators comment on a post. Return whether this changes anything."""
     return _mark(post, "locked_at", is_marked=True)
 
 
 def open_discussion(post: Row) -> bool:
-    """Let all members comment on a locked post. Return whether this changes anything."""
+    """Let all members comment on a post again. Return whether this changes anything."""
     return _mark(post, "locked_at", is_marked=False)
 
 
 def pin_post(post: Row) -> bool:
-    """Pin a locked post to the front page. Return whether this changes anything."""
+    """Pin a post to the front page. Return whether this changes anything."""
     return _mark(post, "pinned_at", is_marked=True)
 
 
 def unpin_post(post: Row) -> bool:
-    """Take a locked post from the top of the front page. Return whether this changes anything."""
+    """Take a post from the top of the front page. Return whether this changes anything."""
     return _mark(post, "pinned_at", is_marked=False)
 
 
 def _mark(post: Row, name: str, *, is_marked: bool) -> bool:
-    """Set or clear a timestamp of a post. This is not an edit, so the post keeps its version."""
+    """Set or clear a timestamp of a post whose row is locked.
+
+    This is not an edit, so the post keeps its version.
+    """
     if (getattr(post, name) is not None) == is_marked:
         return False
     execute(sa.update(Post).where(Post.id == post.id).values({name: now() if is_marked else None}))
-    changes.record("post", post.id, post.id, "edited")
+    changes.record_change("post", post.id, post.id, "edited")
     return True

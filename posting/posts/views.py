@@ -9,24 +9,24 @@ from posting.accounts.current_user import (
     SIGNED_IN,
     NotAuthor,
     current_user,
+    current_user_id,
     is_author,
     may_delete,
-    user_id,
 )
 from posting.accounts.schemas import RemovalQuery
 from posting.accounts.store import NoSuchUser, user_exists
 from posting.db.transactions import after_commit
-from posting.images.store import list_images_of_posts
+from posting.images.store import list_images_of_posts, set_images
 from posting.moderation import log
 from posting.posts import deletion, schemas, store
 from posting.posts.store import INDEX, NoSuchPost, PreparedText, prepare_text
 from posting.search.turns import SearchBusy
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
+from posting.web.hosts import external_url
 from posting.web.limits import Limit
-from posting.web.urls import external_url
 
-LIMIT = Limit("posts", "LIMIT_POSTS", user_id)
+POST_LIMIT = Limit("posts", "LIMIT_POSTS", current_user_id)
 MAX_CONTENT = 2**19  # characters on a page
 
 posts = Blueprint("posts", __name__, description="Texts of the community")
@@ -76,7 +76,7 @@ def list_posts(query: dict[str, Any]) -> Reply:
 @posts.post(
     "/posts",
     access=SIGNED_IN,
-    limits=[LIMIT],
+    limits=[POST_LIMIT],
     body=schemas.PostInput(),
     prepare=lambda body: prepare_text(INDEX, body),
     idempotent=True,
@@ -85,9 +85,13 @@ def list_posts(query: dict[str, Any]) -> Reply:
     headers=["Location"],
 )
 def create_post(body: dict[str, Any], prepared: PreparedText) -> Reply:
-    """Write a post."""
+    """Write a post, with images that you have sent before, if you want."""
+    image_ids = body.pop("images", [])
     post = store.insert_post(current_user.id, body, prepared)
     post |= {"author": current_user.as_author(), "images": []}
+    if image_ids:
+        set_images(image_ids, current_user.id, post_id=post["id"])
+        post |= {"images": _images_of(post["id"]), "image_count": len(image_ids)}
     version = post.pop("version")
     headers = etag_header(post, version)
     headers["Location"] = external_url("posts.get_post", id=post["id"])
@@ -123,7 +127,9 @@ def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: Pre
     """Edit your own post."""
     post = store.get_post_for_update(id)
     _check_edit(post.author_id, condition, post.version, post.updated_at)
-    store.edit_post(post, body, prepared)
+    image_ids = body.pop("images", None)
+    has_other_images = image_ids is not None and set_images(image_ids, current_user.id, post_id=id)
+    store.edit_post(post, body, prepared, has_other_images=has_other_images)
     return _detail(id)
 
 
@@ -160,6 +166,10 @@ def _check_edit(
 def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a post with its images, and its ETag."""
     post = store.get_post(id)
-    post["images"] = list_images_of_posts([id])[id] if post["image_count"] else []
+    post["images"] = _images_of(id) if post["image_count"] else []
     version = post.pop("version")
     return post, etag_header(post, version)
+
+
+def _images_of(id: str) -> list[dict[str, Any]]:
+    return list_images_of_posts([id])[id]

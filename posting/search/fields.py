@@ -3,8 +3,8 @@
 from marshmallow import ValidationError
 
 from posting.search.words import MIN_PREFIX_LENGTH, has_short_prefix
-from posting.web.fields import Length, Parameter, described, not_blank
-from posting.web.messages import Message
+from posting.web.errors import Message
+from posting.web.schemas import Length, Parameter, described, not_blank
 
 MAX_QUERY_LENGTH = 200
 SHORT_PREFIX = Message(

@@ -2,11 +2,14 @@
 
 Both are given the same words, by `words`, so that they find the same rows. Whatever writes a row
 also indexes it, in the same transaction.
+
+The tables of indexes have no models: archives do not contain them, and Alembic does not compare
+them. So the operators' commands maintain all indexes, which `posting.indexes` lists.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -22,27 +25,6 @@ MAX_LENGTH = 2**20  # characters that a rebuild indexes in a transaction
 MAX_REPETITIONS = 3  # of a word in a query
 MAX_OCCURRENCES = 1_000  # of a word in a text, or a tenth of its words; ordinary texts have fewer
 NO_WORD = "_"  # takes the place of further occurrences; no query has it
-
-
-class Implementation(Protocol):
-    """An index on one of the databases."""
-
-    def add(self, connection: sa.Connection, entries: Sequence[Entry]) -> None:
-        """Add entries of rows that have none."""
-
-    def remove(self, connection: sa.Connection, positions: Sequence[Position]) -> None:
-        """Remove the entries of rows, if they have one."""
-
-    def find(
-        self, terms: Sequence[Term], author: str | None, after: Position | None, limit: int
-    ) -> list[Position]:
-        """Return the newest rows, after a position, in which all terms occur."""
-
-    def clear(self, connection: sa.Connection) -> None:
-        """Remove all entries."""
-
-    def optimize(self, connection: sa.Connection) -> None:
-        """Tend an index that was built in one transaction."""
 
 
 class Index:
@@ -107,21 +89,29 @@ class Index:
         return self._on(db.engine).find(_shorten_phrases(terms), author, after, limit)
 
     def count_rows(self, connection: sa.Connection) -> int:
+        """Return how many rows there are to index."""
         count = sa.select(sa.func.count(self._rows.id)).where(self._is_indexed)
         return connection.scalar(count) or 0
 
     def clear(self, connection: sa.Connection) -> None:
+        """Remove all entries from the index."""
         self._on(connection).clear(connection)
 
     def build(self, connection: sa.Connection) -> Iterator[int]:
+        """Index all rows in an empty index, and yield the size of each batch."""
         last = ""
         while rows := self._next_rows(connection, last):
             self._on(connection).add(connection, self.split_all(rows))
             last = rows[-1]["id"]
             yield len(rows)
-        self._on(connection).optimize(connection)
+        if connection.dialect.name == "sqlite":
+            self._on_sqlite.optimize(connection)
 
     def rebuild(self) -> Iterator[int]:
+        """Index all rows again, in short transactions, and yield the size of each batch.
+
+        Others may search and write meanwhile.
+        """
         last = ""
         while True:
             with snapshot() as connection:
@@ -141,13 +131,14 @@ class Index:
             connection.execute(sa.delete(self._entries).where(~has_row))
 
     def count_stale(self, connection: sa.Connection) -> int:
+        """Return the number of rows whose entry is missing, outdated or left over."""
         rows = sa.select(self._rows.id, self._rows.version).where(self._is_indexed)
         entries = sa.select(self._id.label("id"), self._version)
         missing, stale = sa.except_(rows, entries).subquery(), sa.except_(entries, rows).subquery()
         ids = sa.union(sa.select(missing.c.id), sa.select(stale.c.id)).subquery()
         return connection.scalar(sa.select(sa.func.count()).select_from(ids)) or 0
 
-    def _on(self, bind: sa.Connection | sa.Engine) -> Implementation:
+    def _on(self, bind: sa.Connection | sa.Engine) -> SqliteIndex | PostgresIndex:
         return self._on_sqlite if bind.dialect.name == "sqlite" else self._on_postgres
 
     def _next_rows(self, connection: sa.Connection, last: str) -> Sequence[RowData]:

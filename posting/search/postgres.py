@@ -19,7 +19,7 @@ from posting.config import READ_SECONDS
 from posting.db.transactions import Row, fetch_all, fetch_one, fetch_value
 from posting.db.types import Position
 from posting.search.words import Entry, Term
-from posting.web.database_errors import QueryTimeout
+from posting.web.errors import QueryTimeout
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 RARE = 20_000  # rows that the planner expects; they are found and sorted in 20 ms
@@ -118,9 +118,6 @@ class PostgresIndex:
 
     def clear(self, connection: sa.Connection) -> None:
         connection.execute(self._clear)
-
-    def optimize(self, connection: sa.Connection) -> None:
-        """Do nothing, because autovacuum tends the index."""
 
     def _years_until(self, time: datetime) -> Sequence[int]:
         """Return the years in which rows can be, newest first."""

@@ -9,7 +9,7 @@ from posting.db.types import Position
 from posting.search.index import Index
 from posting.search.turns import Turns
 from posting.search.words import parse_query
-from posting.web.middleware.proxy import client_ip
+from posting.web.hosts import client_ip
 from posting.web.pagination import Page, paginate
 
 _turns = Turns()

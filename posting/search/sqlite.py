@@ -87,6 +87,7 @@ class SqliteIndex:
         connection.execute(self._clear)
 
     def optimize(self, connection: sa.Connection) -> None:
+        """Tend an index that was built in one transaction. On Postgres, autovacuum does this."""
         connection.execute(self._optimize)
 
 

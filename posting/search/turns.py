@@ -20,7 +20,7 @@ from time import monotonic
 from werkzeug.exceptions import ServiceUnavailable
 
 from posting.config import worker_threads
-from posting.web.problems import Coded
+from posting.web.errors import Coded
 
 PLACES = 2
 PLACES_FOR_SLOW_CLIENTS = 1

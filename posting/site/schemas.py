@@ -4,8 +4,7 @@ from marshmallow import fields
 
 from posting.config import INVITATIONS, READING, SIGNUP, VERSION
 from posting.images.schemas import MEDIA_TYPES
-from posting.web.fields import described, extensible
-from posting.web.schemas import Output
+from posting.web.schemas import Output, described, extensible
 
 
 class TextLength(Output):
@@ -30,10 +29,17 @@ class Texts(Output):
 
 
 class ImageLimits(Output):
-    """The limits of the images of a post."""
+    """The limits of images."""
 
     per_post = fields.Integer(metadata=described(10))
+    per_comment = fields.Integer(metadata=described(4))
+    unattached = fields.Integer(
+        metadata=described(40, "Of a member, before a post or comment has them.")
+    )
     max_bytes = fields.Integer(metadata=described(5_242_880, "Of each file."))
+    max_member_bytes = fields.Integer(
+        metadata=described(1_073_741_824, "Of all images of a member.")
+    )
     media_types = fields.List(
         fields.String(metadata=extensible(MEDIA_TYPES, "image/png")),
         metadata=described([*MEDIA_TYPES]),

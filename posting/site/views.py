@@ -1,28 +1,34 @@
 """The site, for apps that work with any."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
+import prometheus_client
+import sqlalchemy as sa
 from flask import Response, current_app
 from marshmallow import Schema
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 from werkzeug.exceptions import NotFound
 
 from posting.accounts.fields import MAX_PASSWORD_LENGTH, MAX_USERNAME_LENGTH, MIN_USERNAME_LENGTH
 from posting.accounts.models import TOKENS_PER_USER
 from posting.accounts.passwords import ACCOUNT_USE_LIMIT, ADDRESS_USE_LIMIT
 from posting.accounts.schemas import Profile, SignUp
-from posting.comments.schemas import CommentInput, CommentsQuery
+from posting.accounts.store import count_applications
+from posting.comments.schemas import IMAGES_PER_COMMENT, CommentInput, CommentsQuery
 from posting.config import VERSION
-from posting.images.schemas import MEDIA_TYPES, ImageUpload
+from posting.images.schemas import MAX_UNATTACHED, MEDIA_TYPES, ImageUpload
+from posting.images.store import largest_total
 from posting.invitations.models import OPEN_PER_USER
+from posting.moderation.store import count_open_reports
 from posting.notifications.telling import MENTION_LIMIT
 from posting.posts.schemas import IMAGES_PER_POST, MAX_EXPANDED, PostInput, PostsQuery
 from posting.site import schemas
-from posting.site.metrics import render_gauges
-from posting.web.access_log import MEDIA_TYPE, render_metrics
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint, Reply
-from posting.web.fields import Length
-from posting.web.schemas import MAX_PAGE_SIZE
+from posting.web.logs import render_metrics
+from posting.web.schemas import MAX_PAGE_SIZE, Length
 
 site = Blueprint("site", __name__, description="The community and its limits")
 
@@ -51,7 +57,10 @@ def get_site() -> Reply:
         },
         "images": {
             "per_post": IMAGES_PER_POST,
+            "per_comment": IMAGES_PER_COMMENT,
+            "unattached": MAX_UNATTACHED,
             "max_bytes": config["MAX_IMAGE_BYTES"],
+            "max_member_bytes": config["MAX_MEMBER_BYTES"],
             "media_types": [*MEDIA_TYPES],
         },
         "users": {"open_invitations": OPEN_PER_USER, "tokens": TOKENS_PER_USER},
@@ -66,13 +75,29 @@ def get_site() -> Reply:
     }
 
 
+class Gauges(Collector):
+    """Numbers that are counted when Prometheus asks. All workers count the same rows."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        with suppress(sa.exc.SQLAlchemyError):  # the other metrics say why they are missing
+            reports, applications = count_open_reports(), count_applications()
+            yield GaugeMetricFamily("posting_open_reports", "Reports that are open", reports)
+            name, text = "posting_pending_applications", "Accounts to approve"
+            yield GaugeMetricFamily(name, text, applications)
+            name, text = "posting_largest_member_bytes", "Images of the member who has the most"
+            yield GaugeMetricFamily(name, text, largest_total())
+
+
 @site.get("/metrics", access=PUBLIC, any_query=True, documented=False)
 def get_metrics() -> Reply:
     """Return metrics for Prometheus, if they are enabled."""
     if not current_app.config["METRICS"]:
         raise NotFound
-    metrics, headers = render_metrics() + render_gauges(), {"Cache-Control": "no-store"}
-    return Response(metrics, headers=headers, content_type=MEDIA_TYPE)
+    registry = prometheus_client.CollectorRegistry(auto_describe=False)
+    registry.register(Gauges())
+    metrics = render_metrics() + prometheus_client.generate_latest(registry)
+    headers = {"Cache-Control": "no-store"}
+    return Response(metrics, headers=headers, content_type=prometheus_client.CONTENT_TYPE_LATEST)
 
 
 def length_of(schema: Schema, name: str) -> dict[str, int | None]:

@@ -104,6 +104,13 @@ export function keepDraft(form) {
 }
 
 /**
+ * Return the form of the page that has the same draft as a form that was closed, if there is one.
+ * @param {HTMLFormElement} closed
+ */
+export const formOfDraft = (closed) =>
+  [...document.forms].find((form) => opened.get(form)?.id === opened.get(closed)?.id);
+
+/**
  * Forget the draft of a form, unless another tab has taken it over.
  * @param {HTMLFormElement} form
  */
@@ -160,6 +167,7 @@ function fill(form, { id, texts, key, version }) {
   if (version) form.dataset.version = version;
   opened.set(form, { id, key });
   store(nameOf(id), contentOf(form));
+  form.dispatchEvent(new Event("restored", { bubbles: true }));
 }
 
 onAction("discard", (button) => {

@@ -19,11 +19,12 @@ import { say } from "./status.js";
  * @property {(form: HTMLFormElement, data: any, etag: string | null) => unknown} [sent]
  * @property {(form: HTMLFormElement) => unknown} [prepare] What must be done first. With false, the
  *   form is not sent.
- * @property {(body: Record<string, string | null>) => object} [toBody] What is sent, if it is not
+ * @property {(body: Record<string, string | null>, form: HTMLFormElement) => object} [toBody] What is sent, if it is not
  *   what the controls hold.
  * @property {(form: HTMLFormElement, problem: Problem) => unknown} [failed] What is done about a
  *   problem. With true, the problem is not shown.
- * @property {() => boolean} [hasFiles] Whether it holds files, which no draft can keep.
+ * @property {(form: HTMLFormElement) => boolean} [hasFiles] Whether it holds files that are not sent
+ *   yet, which no draft can keep.
  * @property {boolean} [isFilled] Whether the module makes the form usable when it has filled it.
  */
 
@@ -46,7 +47,7 @@ async function send(form) {
   let url = form.action.replace(/\/users\/me$/, `/users/${writer}`);
   const handler = handlers[form.dataset.form];
   const values = bodyOf(form);
-  const body = handler?.toBody?.(values) ?? values;
+  const body = handler?.toBody?.(values, form) ?? values;
   /** @type {Record<string, string>} */
   const headers = {};
   if (api === "POST" && me) headers["Idempotency-Key"] = keyOf(form, body);
@@ -77,7 +78,7 @@ async function submit(form) {
     if (await handler?.failed?.(form, problem)) return;
     showErrors(form, problem);
     if (problem.status === 401 && form.dataset.form !== "sign-in")
-      offerToSignIn(form, handler?.hasFiles?.());
+      offerToSignIn(form, handler?.hasFiles?.(form));
     if (problem.status === 412) await offerToReplace(form);
   } finally {
     finish();

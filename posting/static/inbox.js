@@ -4,6 +4,7 @@ import { me } from "./account.js";
 import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { copyOf, first, onEvent } from "./dom.js";
+import { faceOf } from "./faces.js";
 import "./main.js";
 import { groupByPost, pathOf, reasonOf, sentenceOf } from "./notifications.js";
 import { root } from "./page.js";
@@ -86,6 +87,9 @@ function rowOf(notification) {
   row.classList.toggle("unread", !read);
   const [name, words] = sentenceOf(notification);
   first(row, "[data-name]").textContent = name;
+  const { actor } = notification;
+  if (name && actor) first(row, "[data-face]").replaceWith(faceOf(actor));
+  else first(row, "[data-face]").remove();
   first(row, "[data-words]").textContent = words;
   const path = pathOf(notification);
   if (path) first(row, "a").href = root + path;

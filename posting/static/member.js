@@ -51,6 +51,12 @@ onAction("moderate", (button) => {
 
 onAction("suspend", (button) => openQuestion("suspension-form", button));
 
+onAction("delete-picture", async (button) => {
+  if (!(await sendRequest(button))) return;
+  sayNext("The picture is deleted.");
+  goTo(location.pathname);
+});
+
 onForm("suspension", {
   failed: showFormer,
   toBody: (values) => suspensionOf(values),

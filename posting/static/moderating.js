@@ -14,6 +14,7 @@ import { count } from "./words.js";
  * @property {string} excerpt
  * @property {boolean} exists
  * @property {boolean} edited
+ * @property {{url: string, thumbnail_url: string | null, alt: string | null}[]} images
  */
 
 /**

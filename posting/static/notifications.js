@@ -6,7 +6,8 @@
  * @property {string} kind
  * @property {string} created_at
  * @property {boolean} read
- * @property {{username: string, display_name: string | null} | null} actor
+ * @property {{id: string, username: string, display_name: string | null, avatar_url: string | null} | null}
+ *   actor
  * @property {{id: string, title: string} | null} post
  * @property {{id: string, excerpt: string} | null} comment
  * @property {string | null} reason

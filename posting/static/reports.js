@@ -54,6 +54,9 @@ function describe(row, report) {
   if (path) title.href = root + path;
   first(row, "[data-change]").textContent = changeOf(target);
   first(row, "[data-excerpt]").textContent = target.excerpt;
+  const pictures = first(row, "[data-pictures]");
+  pictures.hidden = target.images.length === 0;
+  pictures.replaceChildren(...target.images.map(pictureOf));
   const isOnReader = target.author?.id === me?.id;
   first(row, "[data-by-whom]").textContent = isOnReader ? "a member" : nameOf(reporter);
   first(row, "time").dateTime = created_at;
@@ -61,6 +64,17 @@ function describe(row, report) {
   const outcome = first(row, "[data-outcome]");
   outcome.textContent = outcomeOf(report);
   outcome.hidden = state === "open";
+}
+
+/** Return an image as a link to its file. */
+function pictureOf({ alt, thumbnail_url, url }, index) {
+  const link = document.createElement("a");
+  const image = document.createElement("img");
+  link.href = new URL(url).pathname;
+  image.src = new URL(thumbnail_url ?? url).pathname;
+  image.alt = alt || `Image ${index + 1}, without a description`;
+  link.append(image);
+  return link;
 }
 
 /**

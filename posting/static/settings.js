@@ -4,6 +4,7 @@
 import { me, setMe } from "./account.js";
 import { onAction } from "./actions.js";
 import { request } from "./api.js";
+import { showAvatar } from "./avatar.js";
 import { sendRequest } from "./buttons.js";
 import { first } from "./dom.js";
 import { restoreDraft } from "./drafts.js";
@@ -78,6 +79,7 @@ onAction("delete-token", async (button) => {
 async function showProfile(form) {
   const { data } = await request("GET", `${root}/users/me`);
   setMe(data);
+  showAvatar(data);
   fillProfile(form, data);
   form.inert = false;
   restoreDraft(form);

@@ -3,11 +3,13 @@
 import { me, showReader } from "./account.js";
 import { onAction, press } from "./actions.js";
 import { request, versionOf } from "./api.js";
+import { finishImages, hasUnsentImages, showImages, withImages } from "./attaching.js";
 import { sendRequest } from "./buttons.js";
 import { all, copyOf, first } from "./dom.js";
 import { listDrafts } from "./drafts.js";
 import { showFolds } from "./folds.js";
 import { onForm } from "./forms.js";
+import "./gallery.js";
 import "./main.js";
 import { linkTo } from "./offers.js";
 import { focusText, openedForm, openerOf, openForm, openQuestion } from "./opening.js";
@@ -75,13 +77,17 @@ async function openEdit(button) {
     form.dataset.version = versionOf(etag);
     form.dataset.current = urlOf(id);
     form.elements.content.defaultValue = data.content;
+    showImages(form, data.images);
   });
 }
 
 onAction("reply", (link) => (me ? focusText(openReply(link)) : goTo(link.href)));
 onAction("edit", async (button) => focusText(await openEdit(button)));
 
+const withFiles = { prepare: finishImages, toBody: withImages, hasFiles: hasUnsentImages };
+
 onForm("comment", {
+  ...withFiles,
   async sent(form, data) {
     const id = `c-${data.id}`;
     if (form === openedForm()) form.remove();
@@ -92,6 +98,7 @@ onForm("comment", {
 });
 
 onForm("edit-comment", {
+  ...withFiles,
   async sent(form, data) {
     form.remove();
     await showChange("Your edit is saved.", [`c-${data.id}`], urlOf(data.id));

@@ -20,6 +20,7 @@ const PROBLEMS = {
   "image content_too_large": "This image is too large. Make it smaller, and add it again.",
   internal_server_error: "Something went wrong in the service. Try again later.",
   no_such_application: "This application has been decided already. Load the page again.",
+  no_such_avatar: "This picture has been deleted already.",
   no_such_comment: "This comment has been deleted.",
   no_such_image: "This image has been deleted.",
   no_such_invitation: "This invitation has ended already. Load the page again.",
@@ -28,6 +29,7 @@ const PROBLEMS = {
   no_such_session: "This session has ended already. Load the page again.",
   no_such_token: "This token has been deleted already. Load the page again.",
   no_such_user: "This account has been deleted.",
+  quota_exceeded: "You have no room for more images. Delete some of yours.",
   not_author: "Only its author may do this.",
   not_moderator: "Only moderators may do this.",
   not_owner: "Only the owner of the account may do this. Load the page again.",
@@ -73,6 +75,8 @@ const ERRORS = {
   malformed: "This has characters that are not allowed here.",
   masked_password:
     "This is one character repeated, or looks like a hidden password. Choose another one.",
+  no_such_image:
+    "One of the images has waited for more than a day, or is published already. Remove it, and add it again.",
   no_such_parent: "The comment to which you reply has been deleted.",
   not_own_name: "Type your username, to be sure.",
   open_direction: "This has an invisible character that turns text around. Type it again.",
@@ -82,6 +86,8 @@ const ERRORS = {
   same_as_username: "Your password must not be your username.",
   too_long: "This is too long. Make it shorter.",
   too_many_images: "A post can have ten images. Remove one of them.",
+  too_many_unattached:
+    "You have forty images that are in no text. Discard some of your unsent texts, or wait for a day.",
   too_short: "This is too short.",
   unsupported_character: "This has a character that cannot be stored.",
   unusable_image:

@@ -2,9 +2,9 @@
 
 A view is registered with all of its declarations in one call, such as::
 
-    @posts.post("/posts", access=SIGNED_IN, limits=[LIMIT], body=PostInput(), idempotent=True,
-                status=201, returns=Post(), headers=["Location"])
-    def create_post(body): ...
+    @posts.post("/posts", access=SIGNED_IN, limits=[POST_LIMIT], body=PostInput(),
+                prepare=find_words, idempotent=True, status=201, returns=Post())
+    def create_post(body, prepared): ...
 
 The checks of a request and the OpenAPI document are made from the same `Endpoint`.
 """
@@ -31,7 +31,10 @@ from posting.db.transactions import unit_of_work
 from posting.db.types import ID_LENGTH, ID_PATTERN
 from posting.web import idempotency, request_body
 from posting.web.errors import (
+    MALFORMED_ID,
     MEDIA_TYPE,
+    REPEATED,
+    UNKNOWN,
     Errors,
     InvalidInput,
     body_errors,
@@ -39,9 +42,8 @@ from posting.web.errors import (
     parameter_errors,
 )
 from posting.web.etags import Condition, to_json
-from posting.web.fields import Words
 from posting.web.limits import Counts, Hits, Limit, require_space
-from posting.web.messages import MALFORMED_ID, REPEATED, UNKNOWN
+from posting.web.schemas import Words
 
 # The body of a response as JSON: an object, a list of objects, or None for no body.
 Body = dict[str, Any] | list[dict[str, Any]] | None
@@ -221,7 +223,7 @@ class Endpoint:
                 hits.count(*self._subjects(Counts.SUCCESSES))
                 response = self._to_response(self.view(**arguments))
                 if sent:
-                    idempotency.store(sent, response)
+                    idempotency.store_response(sent, response)
         except self._refunded:
             with unit_of_work():
                 hits.refund()

@@ -1,23 +1,29 @@
-"""Errors as problem details (RFC 9457)."""
+"""Errors as problem details (RFC 9457), and the messages of errors in the input.
+
+Each class of errors and each message has a code, for programs.
+"""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from flask import Flask, Response, current_app, g
 from marshmallow import EXCLUDE, Schema, fields
-from werkzeug.exceptions import HTTPException, Unauthorized, UnprocessableEntity, default_exceptions
+from pysqlite3 import dbapi2 as sqlite
+from werkzeug.exceptions import (
+    HTTPException,
+    NotFound,
+    ServiceUnavailable,
+    Unauthorized,
+    UnprocessableEntity,
+    default_exceptions,
+)
 
+from posting.db.errors import CANCELED, DISK_FULL, FILE_MOVED, IO_ERROR, UNAVAILABLE, error_code
 from posting.plurals import count
-from posting.web import audit
-from posting.web.database_errors import to_http_error
-from posting.web.fields import ExtensibleString
-from posting.web.messages import Message
-from posting.web.problems import Coded
 
-AUDITED = {403: "refused", 429: "limit-reached"}
 MEDIA_TYPE = "application/problem+json"
 ERROR_PAGE = "posting.error_page"  # the extension that makes pages of problem details
 MAX_ERRORS = 50
@@ -28,7 +34,6 @@ PLAIN_STATUSES = (
     *(400, 403, 404, 405, 408, 412, 413, 414, 415, 416, 417, 421, 429, 431),
     *(500, 501, 502, 503, 504, 505),
 )
-MORE = Message("more", "{} not listed.")
 
 # Details for clients of an API. Werkzeug's defaults address people with a browser.
 DETAILS = {
@@ -37,6 +42,66 @@ DETAILS = {
     413: "The body is larger than this service accepts.",
     500: "An internal error occurred. It has been logged under this request_id.",
 }
+
+
+class Message(str):
+    """A text with a code, which formatting keeps.
+
+    The code is registered, so define messages in modules and classes, not in functions.
+    """
+
+    codes: ClassVar[set[str]] = set()  # of all messages that are imported
+    code: str
+
+    def __new__(cls, code: str, text: str) -> "Message":
+        message = super().__new__(cls, text)
+        message.code = code
+        cls.codes.add(code)
+        return message
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # copies keep the code
+        return self.code, str(self)
+
+    def format(self, *args: object, **kwargs: object) -> "Message":
+        return Message(self.code, super().format(*args, **kwargs))
+
+
+MALFORMED_ID = Message("malformed", "Must be exactly 21 characters of A-Z, a-z, 0-9, '_' and '-'.")
+REPEATED = Message("repeated", "Given more than once.")
+REQUIRED = Message("required", "Missing data for required field.")
+UNKNOWN = Message("unknown", "Unknown field.")
+MORE = Message("more", "{} not listed.")
+
+
+class Coded:
+    """A base class of errors with a code, which each class registers.
+
+    The error of Werkzeug that sets the status comes second, as in
+    `class TooManyTokens(Coded, Conflict)`. `errors` says what in the request is wrong, if that is
+    known. `members` are further members of the problem details, which `Problem` declares.
+    """
+
+    codes: ClassVar[set[str]] = set()  # of all classes that are imported
+    error_code: ClassVar[str]
+    errors: Sequence[Mapping[str, str]] = ()
+    members: Mapping[str, str | None] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Coded.codes.add(cls.error_code)
+
+
+class NoSuch(Coded, NotFound):
+    """A base class of errors about a thing that does not exist.
+
+    A subclass names the thing, as in `class NoSuchToken(NoSuch, thing="token")`.
+    """
+
+    error_code = "not_found"
+
+    def __init_subclass__(cls, *, thing: str) -> None:
+        cls.error_code, cls.description = f"no_such_{thing}", f"There is no such {thing}."
+        super().__init_subclass__()
 
 
 def title(status: int) -> str:
@@ -63,6 +128,14 @@ def problem_codes() -> list[str]:
 def input_codes() -> list[str]:
     """Return the codes of all errors in the input. Call this when all features are imported."""
     return sorted(Message.codes)
+
+
+class ExtensibleString(fields.String):
+    """A word of responses. `known` returns all words, once all features are imported."""
+
+    def __init__(self, known: Callable[[], Iterable[str]], example: str) -> None:
+        super().__init__(required=True)
+        self.known, self.example = known, example
 
 
 class ProblemError(Schema):
@@ -192,8 +265,6 @@ def respond(error: HTTPException) -> Response:
     """Return the response to an error."""
     if error.code is None or error.code < 400:
         return current_app.make_response(error.get_response())
-    if event := AUDITED.get(error.code):
-        audit.log(event)
     problem = problem_details(error, error.code, g.request_id)
     response = _page(problem) or _json(problem)
     response.headers.extend(
@@ -213,6 +284,67 @@ def _json(problem: dict[str, Any]) -> Response:
     # A name in the input may contain lone surrogates, which UTF-8 cannot encode.
     body = json.dumps(problem, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
     return current_app.response_class(body + b"\n", problem["status"], content_type=MEDIA_TYPE)
+
+
+class DatabaseBusy(Coded, ServiceUnavailable):
+    error_code = "database_busy"
+    description = "The database is busy or unavailable; try again."
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=1)
+
+
+class QueryTimeout(Coded, ServiceUnavailable):
+    error_code = "query_timeout"
+    description = "The database took too long to answer; try again later, or ask for less."
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=10)
+
+
+class DatabaseMoved(Coded, ServiceUnavailable):
+    error_code = "database_moved"
+    description = (
+        "The file of the database was deleted or replaced, so nothing was saved; tell the operator "
+        "of this service to restart it."
+    )
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=60)
+
+
+class StorageFull(Coded, HTTPException):
+    code = HTTPStatus.INSUFFICIENT_STORAGE
+    error_code = "storage_full"
+    description = (
+        "The disk of this service is full or broken, so nothing was saved; tell its operator."
+    )
+
+
+def to_http_error(error: sa.exc.DBAPIError | sa.exc.TimeoutError) -> HTTPException | None:
+    """Return the HTTP error for a database that is full, unavailable or too slow.
+
+    Return None for other errors, such as damaged data.
+    """
+    code = error_code(error)
+    if code.startswith(CANCELED):
+        return QueryTimeout()
+    if code == FILE_MOVED:
+        return DatabaseMoved()
+    # SQLite reports a disk quota as an I/O error, and a failed commit has no statement. On a broken
+    # disk, repeating a write does not help either.
+    is_query = (getattr(error, "statement", None) or "").lstrip().startswith(("SELECT", "WITH"))
+    if code.startswith(DISK_FULL) or (code.startswith(IO_ERROR) and not is_query):
+        return StorageFull()
+    # An error without a code is about the connection. The exception is SQLite's error for text that
+    # is not UTF-8.
+    if not code and isinstance(error, sa.exc.OperationalError | sa.exc.TimeoutError):
+        is_unavailable = not isinstance(getattr(error, "orig", None), sqlite.Error)
+    else:
+        is_unavailable = code.startswith(UNAVAILABLE)
+    if is_unavailable or getattr(error, "connection_invalidated", False):
+        return DatabaseBusy()
+    return None
 
 
 def respond_to_database_error(error: sa.exc.DBAPIError | sa.exc.TimeoutError) -> Response:

@@ -16,10 +16,12 @@ from typing import Any
 import orjson
 from flask import Response, request
 from werkzeug.exceptions import PreconditionFailed
+from werkzeug.http import parse_date
 
-from posting.web.problems import Coded
+from posting.web.errors import Coded
 
 READS = frozenset({"GET", "HEAD"})
+DATES = ("HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE", "HTTP_IF_RANGE")
 CONTENT_HEADERS = ("Content-Type", "Content-Length")
 # Proxies that compress a response change its ETag: W/"1-ab", "1-ab:gzip", "1-ab-gzip".
 ETAG = re.compile(r'(?:W/)?"([^"]*?)(?:[:;-](?:gzip|br|zstd|deflate))?"')
@@ -136,6 +138,19 @@ class Condition:
 def _has_version(header: str, version: int) -> bool:
     versions = {etag.partition("-")[0] for etag in ETAG.findall(header)}
     return header.strip() == "*" or str(version) in versions
+
+
+def drop_invalid_dates() -> None:
+    """Ignore preconditions with dates that are too large for `datetime`, as RFC 9110 says.
+
+    Werkzeug ignores other invalid dates itself.
+    """
+    for name in DATES:
+        if sent := request.environ.get(name):
+            try:
+                parse_date(sent)
+            except OverflowError:
+                del request.environ[name]
 
 
 def add_etag(response: Response) -> None:

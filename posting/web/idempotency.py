@@ -21,9 +21,7 @@ from posting.db.base import Base, Identifier
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_one
 from posting.db.types import UtcDateTime, now
-from posting.web.errors import Errors, InvalidInput, input_error
-from posting.web.messages import Message
-from posting.web.problems import Coded
+from posting.web.errors import Coded, Errors, InvalidInput, Message, input_error
 
 IDEMPOTENCY_LIFETIME = timedelta(hours=24)
 
@@ -88,7 +86,7 @@ def find_sent_key(path: Mapping[str, str], inputs: Mapping[str, Any]) -> SentKey
         return None
     described = [request.endpoint, path, list(inputs.values())]
     fingerprint = _digest(json.dumps(described, sort_keys=True, default=_encode).encode())
-    return SentKey(g.user_id, key, fingerprint)
+    return SentKey(g.user_id, key, fingerprint)  # the access rule has set `user_id`
 
 
 def replay(sent: SentKey, status: int) -> Response | None:
@@ -105,7 +103,7 @@ def replay(sent: SentKey, status: int) -> Response | None:
     return current_app.response_class(stored.body, status, headers, content_type="application/json")
 
 
-def store(sent: SentKey, response: Response) -> None:
+def store_response(sent: SentKey, response: Response) -> None:
     """Store a response under its key within the unit of work, and purge responses.
 
     Raise 409 if a request with this key is still under way.

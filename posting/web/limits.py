@@ -25,7 +25,7 @@ from posting.db.base import Base, db, upsert
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_one, unit_of_work
 from posting.db.types import UtcDateTime, now
-from posting.web.middleware.proxy import client_ip
+from posting.web.hosts import client_ip
 
 
 class RateWindow(Base):
@@ -70,7 +70,9 @@ class Limit:
     def rate(self, config: Mapping[str, Any]) -> Rate | None:
         """Return the rate, or None if the setting is `off`."""
         rate: Rate | None = config[self.setting]
-        return rate and replace(rate, amount=rate.amount * self.times)
+        if rate is None or self.times == 1:
+            return rate
+        return replace(rate, amount=rate.amount * self.times)
 
     def error(self, config: Mapping[str, Any]) -> TooManyRequests | None:
         """Return the error of the limit for the OpenAPI document, or None if it is `off`."""

@@ -27,24 +27,22 @@ from posting import config
 from posting.config import max_form_bytes
 from posting.db.types import ID_PATTERN
 from posting.web import errors, idempotency, request_body
-from posting.web.cross_origin import CrossSiteWrite
-from posting.web.database_errors import DatabaseBusy, DatabaseMoved, QueryTimeout, StorageFull
 from posting.web.endpoint import Blueprint, DocumentedError, Endpoint
-from posting.web.errors import MEDIA_TYPE
-from posting.web.etags import AlreadyCurrent, ChangedSince, UnsupportedPrecondition
-from posting.web.fields import (
-    EXAMPLE_ID,
-    EXAMPLE_TOKEN,
+from posting.web.errors import (
+    MALFORMED_ID,
+    MEDIA_TYPE,
+    UNKNOWN,
+    DatabaseBusy,
+    DatabaseMoved,
     ExtensibleString,
-    File,
-    InputField,
-    Words,
-    extensible,
+    QueryTimeout,
+    StorageFull,
 )
+from posting.web.etags import AlreadyCurrent, ChangedSince, UnsupportedPrecondition
+from posting.web.hosts import OtherHost, url_template
 from posting.web.limits import Counts
-from posting.web.messages import MALFORMED_ID, UNKNOWN
-from posting.web.middleware.proxy import OtherHost
-from posting.web.urls import url_template
+from posting.web.schemas import EXAMPLE_ID, EXAMPLE_TOKEN, File, InputField, Words, extensible
+from posting.web.security import CrossSiteWrite
 
 EXTENSION = "posting.openapi"
 DESCRIPTION = """\
@@ -148,6 +146,8 @@ IDEMPOTENCY_KEY = {"name": idempotency.NAME, "in": "header"} | _header(
 PATH_PARAMETERS = {
     "id": {"name": "id", "in": "path"}
     | _header("An ID of 21 characters.", pattern=ID_PATTERN, examples=[EXAMPLE_ID]),
+    "side": {"name": "side", "in": "path"}
+    | _header("The longest side in pixels.", enum=["640", "1600"], examples=["640"]),
     "token": {"name": "token", "in": "path"}
     | _header("A token with the scope `feed`.", examples=[EXAMPLE_TOKEN]),
     "username": {"name": "username", "in": "path"}
@@ -177,7 +177,7 @@ RATE_HEADERS = ["RateLimit", "RateLimit-Policy"]
 def document(app: Flask, prefix: str = "") -> dict[str, Any]:
     """Return the document of an app's endpoints.
 
-    Its server is the public URL, or else the `prefix` of paths at the host that sends the document.
+    Its server is the public URL. Without one, it is `prefix`, a path at the host of the document.
     """
     if EXTENSION not in app.extensions:
         app.extensions[EXTENSION] = _build(app)

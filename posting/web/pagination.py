@@ -18,10 +18,9 @@ from flask import request
 
 from posting.db.transactions import fetch_all
 from posting.db.types import ID_LENGTH, Position, UtcDateTime, from_milliseconds, to_milliseconds
-from posting.web.errors import InvalidInput, input_error
-from posting.web.messages import Message
-from posting.web.rows import Item, to_items
-from posting.web.urls import base_url
+from posting.web.errors import InvalidInput, Message, input_error
+from posting.web.hosts import base_url
+from posting.web.schemas import Item, to_items
 
 NOT_A_CURSOR = Message("malformed", "Not a cursor of this list.")
 # The list's name, the row's timestamp in milliseconds (negative before 1970) and its id.

@@ -1,28 +1,112 @@
-"""The service itself: health, metrics and documentation."""
+"""The service itself: health, documentation and static files.
 
+The URLs of static files have a digest of all files, so that browsers may cache them forever. One
+digest in the path serves for all files, since modules import each other by relative URLs. The files
+are in memory, because an upgrade replaces those of a version that still serves. While somebody
+develops, they are read again for each request.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
-from flask import Response, current_app, redirect, render_template, request
-from werkzeug.exceptions import ServiceUnavailable
+from flask import Response, current_app, redirect, render_template, request, send_file
+from marshmallow import fields
+from werkzeug.exceptions import NotFound, ServiceUnavailable
 
 from posting.db.migrations.revisions import is_current
 from posting.web import openapi
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Reply
-from posting.web.schemas import Health
-from posting.web.static_files import (
-    read_files,
-    script_urls,
-    send_one_of,
-    send_static_file,
-    static_url,
-)
-from posting.web.urls import external_url
+from posting.web.etags import IMMUTABLE
+from posting.web.hosts import external_url
+from posting.web.schemas import Output, described
 
 system = Blueprint("system", __name__, description="Health and documentation")
 
 # Registered instead of the pages if they are off.
 root = Blueprint("root", __name__, description="Redirect")
+
+FOLDER = Path(__file__).parent.parent / "static"
+_IMPORT = re.compile(r'^(?:import|} from|import .* from) "\./([\w-]+\.js)";$', re.MULTILINE)
+
+
+class StaticFile(NamedTuple):
+    """A file as it was when it was read."""
+
+    data: bytes
+    modified_at: float
+    etag: str
+
+
+def read_files(folder: Path) -> dict[str, StaticFile]:
+    """Return the files of a folder by their names."""
+    files = {}
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        data = path.read_bytes()
+        etag = hashlib.sha256(data).hexdigest()[:16]
+        files[path.name] = StaticFile(data, path.stat().st_mtime, etag)
+    return files
+
+
+FILES = read_files(FOLDER)
+DIGEST = hashlib.sha256(
+    b"".join(name.encode() + file.data for name, file in FILES.items())
+).hexdigest()[:12]
+
+
+def static_url(filename: str) -> str:
+    """Return the URL of a static file."""
+    return f"{request.script_root}/static/{DIGEST}/{filename}"
+
+
+def script_urls(module: str) -> list[str]:
+    """Return the URLs of a module and of all that it imports, so that none waits for another."""
+    return [static_url(name) for name in _imports(module)]
+
+
+def send_static_file(filename: str) -> Response:
+    """Return a static file, which never changes if its path begins with the digest.
+
+    With another digest, as in a page of another version, this is the file of the running version.
+    Raise 404 if there is none.
+    """
+    digest, _, name = filename.rpartition("/")
+    if current_app.debug:
+        return send_one_of(read_files(FOLDER), name)
+    response = send_one_of(FILES, name)
+    if digest == DIGEST:
+        response.headers["Cache-Control"] = IMMUTABLE
+    return response
+
+
+def send_one_of(files: Mapping[str, StaticFile], name: str) -> Response:
+    """Return the file with this name. Raise 404 if there is none."""
+    file = files.get(name)
+    if file is None:
+        raise NotFound
+    return send_file(
+        BytesIO(file.data),
+        download_name=name,
+        etag=file.etag,
+        last_modified=file.modified_at,
+        conditional=True,
+    )
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    """Return a module and all that it imports, directly or not."""
+    found = [module]
+    for name in found:
+        names = _IMPORT.findall(FILES[name].data.decode())
+        found += [imported for imported in names if imported not in found]
+    return tuple(found)
+
 
 SWAGGER_UI = read_files(Path(str(files("flask_swagger_ui"))) / "dist")  # 2.5 MB, for all workers
 # Swagger UI draws icons from data: URLs and images of responses from blob: URLs.
@@ -30,6 +114,12 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+
+
+class Health(Output):
+    """The state of the service."""
+
+    status = fields.String(metadata=described("ok"))
 
 
 class OutdatedSchema(ServiceUnavailable):

@@ -121,6 +121,7 @@ class TestList:
                 "id": user["id"],
                 "username": user["username"],
                 "display_name": None,
+                "avatar_url": None,
                 "bio": None,
                 "application": f"Reason {number}",
                 "created_at": user["created_at"],
@@ -186,7 +187,7 @@ class TestDecision:
             raise RuntimeError
 
         id = apply("newcomer")["id"]
-        monkeypatch.setattr("posting.moderation.log._record", fail)
+        monkeypatch.setattr("posting.moderation.log._insert_act", fail)
         with pytest.raises(RuntimeError):
             morgan.post(f"/applications/{id}/approval")
         assert [each["id"] for each in morgan.get("/applications").json] == [id]

@@ -171,6 +171,7 @@ class TestShow:
             "id": alice.user["id"],
             "username": "alice",
             "display_name": "Alice",
+            "avatar_url": None,
             "role": "member",
             "state": "active",
             "created_at": "2026-03-01T12:00:00.000Z",

@@ -326,14 +326,14 @@ class TestExpiry:
         self, app, alice, monkeypatch, send
     ):
         set_timestamps(app, last_seen_at=now() - timedelta(days=1))
-        touch = sessions.touch
+        mark_used = sessions.mark_used
 
         def touch_deleted_session(*arguments):
             delete_sessions()
-            touch(*arguments)
+            mark_used(*arguments)
 
         monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", 3600)  # do not check the session again
-        monkeypatch.setattr(sessions, "touch", touch_deleted_session)
+        monkeypatch.setattr(sessions, "mark_used", touch_deleted_session)
         assert send(alice).status_code in {200, 201}  # it was valid when the request began
         assert_problem(send(alice), 401)
 
@@ -342,7 +342,7 @@ class TestExpiry:
     ):
         set_timestamps(app, last_seen_at=now() - timedelta(days=1))
         monkeypatch.setattr(endpoint, "MAX_ACCESS_AGE", 0)
-        monkeypatch.setattr(sessions, "touch", delete_sessions)
+        monkeypatch.setattr(sessions, "mark_used", delete_sessions)
         assert_problem(alice.post("/posts", json=POST), 401)
         assert alice.get("/posts").json == []
 

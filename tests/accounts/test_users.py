@@ -57,7 +57,8 @@ class TestSignUp:
         assert created.status_code == 201
         user = created.json
         assert set(user) == {
-            "id", "username", "display_name", "bio", "role", "created_at", "updated_at",
+            "id", "username", "display_name", "avatar_url", "bio", "role",
+            "created_at", "updated_at",
         }  # fmt: skip
         assert (user["username"], user["role"]) == ("ada", "member")
         assert user["updated_at"] == user["created_at"]

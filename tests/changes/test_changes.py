@@ -505,8 +505,8 @@ def test_the_last_change_is_kept_so_that_numbers_are_not_given_again(app, alice,
     changed()
     age(app, LIFETIME.days + 1)
     with app.app_context(), suppress(KeyError), unit_of_work():
-        store.record("post", post["id"], post["id"], "edited")
-        store.purge()
+        store.record_change("post", post["id"], post["id"], "edited")
+        store.purge_changes()
         raise KeyError  # so that nothing is committed
     alice.delete(f"/posts/{post['id']}")  # which purges
     assert changed() == [("post", post["id"], "deleted")]

@@ -10,7 +10,7 @@ from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.errors import violated_constraint
 from posting.db.types import UtcDateTime, now
-from posting.images.models import Image, ImageData, Thumbnail
+from posting.images.models import Image, ImageData, ImageSize, Thumbnail
 from posting.invitations.models import Invitation, InvitationUse
 from posting.notifications.models import Notification, Subscription
 from posting.posts.models import Post
@@ -71,6 +71,12 @@ def test_timestamps_are_read_as_they_were_written(app):
         Thumbnail(image_id="i" * 21, width=1, height=321, data=b"x"),
         Thumbnail(image_id="i" * 21, width=1, height=1, data=b""),
         Thumbnail(image_id="i" * 21, width=1, height=1, data=b"x" * 20_001),
+        ImageSize(image_id="a" * 21, side=640, width=1, height=1, data=b"x"),
+        ImageSize(image_id="i" * 21, side=641, width=1, height=1, data=b"x"),
+        ImageSize(image_id="i" * 21, side=640, width=0, height=1, data=b"x"),
+        ImageSize(image_id="i" * 21, side=640, width=1, height=641, data=b"x"),
+        ImageSize(image_id="i" * 21, side=640, width=1, height=1, data=b""),
+        ImageSize(image_id="i" * 21, side=640, width=1, height=1, data=b"x" * 800_001),
         Notification(**NOTIFICATION | {"kind": ""}),
         Notification(**NOTIFICATION | {"kind": "x" * 33}),
         Notification(**NOTIFICATION | {"reason": "x" * 501}),
@@ -82,7 +88,7 @@ def test_timestamps_are_read_as_they_were_written(app):
         Subscription(post_id="a" * 21, user_id="u" * 21, level="all"),
         Subscription(post_id="p" * 21, user_id="u" * 21, level="some"),
     ],
-    ids=range(47),
+    ids=range(53),
 )
 def test_the_database_refuses_rows_that_violate_a_constraint(app, row):
     with app.app_context():

@@ -14,8 +14,9 @@ from alembic.script import ScriptDirectory
 from posting import create_app
 from posting.accounts.models import RecoveryCode, ResetLink, Session, Token, User
 from posting.accounts.store import create_account, insert_user
+from posting.avatars.models import Avatar
 from posting.changes.models import Change
-from posting.changes.store import purge, record
+from posting.changes.store import purge_changes, record_change
 from posting.config import StartError
 from posting.db.base import Base, db
 from posting.db.engine import close_connections
@@ -23,6 +24,7 @@ from posting.db.migrations.revisions import FOLDER, head_revision, is_current, k
 from posting.db.migrations.upgrades import schema_change
 from posting.db.transactions import transaction, unit_of_work
 from posting.db.types import new_id, now
+from posting.images.models import Image, ImageSize
 from posting.invitations.models import Invitation, InvitationUse
 from posting.moderation.models import Act, Report
 from posting.notifications.models import Notification, Subscription
@@ -43,7 +45,7 @@ SEARCH_TABLES = ("post_search", "comment_search", "user_search")  # which are no
 FOREIGN_OPTIONS = ("ondelete", "deferrable", "initially")
 UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|sessions|tokens|posts|comments|images|image_data|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|avatars|sessions|tokens|posts|comments|images|image_data|image_sizes|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
 )
 
 
@@ -167,11 +169,14 @@ def fill(path):
     archive.import_from_path(write_archive(path, *example_archive()))
     ada = db.session.scalars(sa.select(User).where(User.username == "ada")).one()
     ada.suspended_at = ada.suspended_until = now()
+    ada.avatar_id = new_id()
     post = db.session.scalars(sa.select(Post)).one()
+    image = db.session.scalars(sa.select(Image)).one()
     db.session.add_all(
         [
             Notification(user_id=ada.id, created_at=now(), id=new_id(), kind="x", post_id=post.id),
             Subscription(user_id=ada.id, post_id=post.id, level="all"),
+            ImageSize(image_id=image.id, side=640, width=1, height=1, data=b"x"),
             Change(kind="post", id=post.id, post_id=post.id, change="created", at=now()),
             Report(
                 reporter_id=ada.id,
@@ -181,6 +186,7 @@ def fill(path):
                 target_updated_at=now(),
                 reason="x",
             ),
+            Avatar(id=ada.avatar_id, user_id=ada.id, data=b"x", small=b"x"),
             Session(user=ada, token_hash="x", user_agent="x"),
             Token(user=ada, token_hash="x", name="x", scope="read", expires_at=now()),
             RateWindow(key="x", hits=1, ends_at=now()),
@@ -239,11 +245,11 @@ def test_the_reason_of_an_act_is_limited(migrated, length):
 def test_a_jump_after_the_first_upgrade_deletes_no_application_and_no_change(migrated):
     with unit_of_work():
         insert_user(username="hopeful", password_hash="x", pending_since=now())
-        record("user", new_id(), None, "edited")
+        record_change("user", new_id(), None, "edited")
     with shifted_clock(days=40), unit_of_work():
         create_account(username="member", password_hash="x")
-        record("user", new_id(), None, "edited")
-        purge()
+        record_change("user", new_id(), None, "edited")
+        purge_changes()
     assert set(db.session.scalars(sa.select(User.username))) == {"hopeful", "member"}
     assert db.session.scalar(sa.select(sa.func.count(Change.seq))) == 2
 

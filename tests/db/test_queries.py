@@ -88,13 +88,14 @@ def many_rows(app, alice):
 
 @pytest.fixture
 def plan(statements, many_rows, vacuum):
-    """Return the query plans of a request, as text."""
+    """Return the query plans of a request, as text, perhaps without those of some statements."""
 
-    def plan(client, url, method="GET"):
+    def plan(client, url, method="GET", without="nothing"):
         seen = []
 
         def explain(connection, cursor, statement, parameters, *_):
-            if statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
+            is_planned = statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH"))
+            if is_planned and without not in statement:
                 prefix = "EXPLAIN " if POSTGRES else "EXPLAIN QUERY PLAN "
                 inner = connection.connection.cursor()
                 if POSTGRES:  # its planner prefers to scan and to sort small tables
@@ -214,7 +215,7 @@ def test_pinned_posts_are_found_by_index(plan, anonymous):
 
 def test_thumbnails_of_a_page_are_found_by_index(plan, anonymous):
     text = plan(anonymous, "/")
-    assert "ix_images_post_id_created_at_id" in text, text
+    assert "ix_images_post_id_comment_id" in text, text
     assert_no_table_scan(text)
 
 
@@ -250,7 +251,7 @@ def test_reports_and_acts_are_listed_by_index(plan, alice, moderator, url):
     first = f"{url.format(alice.user['id'])}limit=1"
     link = moderator.get(first).headers["Link"]
     for page in (first, re.search("<(.*)>", link)[1]):
-        text = plan(moderator, page)
+        text = plan(moderator, page, without="FROM images")  # a few, which are sorted
         assert "Sort" not in text, text
         assert "TEMP B-TREE" not in text, text
         assert_no_table_scan(text)
@@ -347,6 +348,7 @@ def test_lists_select_no_content(anonymous, alice, statements):
         ("/comments/{comment}", 1, 1),
         ("/images/{image}", 1, 1),
         ("/images/{image}/thumbnail", 1, 1),
+        ("/images/{image}/640", 1, 1),
         ("/images/{image}/metadata", 1, 1),
         ("/", 3, 3),  # the posts, the pinned posts, and their thumbnails
         ("/users/me", 0, 1),

@@ -9,12 +9,12 @@ import pytest
 import sqlalchemy as sa
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.db import writer as writer_module
+from posting.db import sqlite as sqlite_module
 from posting.db.base import db
 from posting.db.engine import close_connections, sqlite_file
+from posting.db.sqlite import FairLock
 from posting.db.transactions import WRITER
 from posting.db.types import now
-from posting.db.writer import FairLock
 from posting.web.limits import RateWindow
 from tests.conftest import POSTGRES
 from tests.live.load import wait_until
@@ -198,7 +198,7 @@ class TestWriter:
         assert stored() == {"b"}
 
     def test_a_thread_that_waits_too_long_fails(self, pool, write, stored, monkeypatch):
-        monkeypatch.setattr(writer_module, "WRITE_LOCK_SECONDS", 0.05)
+        monkeypatch.setattr(sqlite_module, "WRITE_LOCK_SECONDS", 0.05)
         begun, may_end = Event(), Event()
         first = pool.submit(write, "first", then=lambda _: (begun.set(), may_end.wait(60)))
         assert begun.wait(60)

@@ -102,7 +102,15 @@ def follow_list(client, url):
 CONSISTENCY_RULES = {
     "image_count is exact": """
         SELECT id FROM posts WHERE deleted_at IS NULL AND image_count <>
-            (SELECT count(*) FROM images WHERE post_id = posts.id)""",
+            (SELECT count(*) FROM images WHERE post_id = posts.id AND comment_id IS NULL)""",
+    "image_count of comments is exact": """
+        SELECT id FROM comments WHERE image_count <>
+            (SELECT count(*) FROM images WHERE comment_id = comments.id)""",
+    "an image of a comment is on its post": """
+        SELECT images.id FROM images JOIN comments ON comments.id = comment_id
+        WHERE images.post_id <> comments.post_id OR content IS NULL""",
+    "an image that is not attached has an owner": """
+        SELECT id FROM images WHERE post_id IS NULL AND owner_id IS NULL""",
     "comment_count is exact": """
         SELECT id FROM posts WHERE deleted_at IS NULL AND comment_count <>
         (SELECT count(*) FROM comments WHERE post_id = posts.id AND content IS NOT NULL)""",
@@ -120,11 +128,13 @@ CONSISTENCY_RULES = {
         LEFT JOIN comments p ON p.id = c.parent_id
         WHERE posts.id IS NULL OR (c.parent_id IS NOT NULL AND p.id IS NULL)""",
     "an image belongs to a post": """
-        SELECT id FROM images WHERE post_id NOT IN (SELECT id FROM posts)
-        OR id NOT IN (SELECT image_id FROM image_data)""",
+        SELECT id FROM images WHERE (
+            post_id IS NOT NULL AND post_id NOT IN (SELECT id FROM posts)
+        ) OR id NOT IN (SELECT image_id FROM image_data)""",
     "bytes belong to an image": """
         SELECT image_id FROM image_data WHERE image_id NOT IN (SELECT id FROM images)
-        UNION ALL SELECT image_id FROM thumbnails WHERE image_id NOT IN (SELECT id FROM images)""",
+        UNION ALL SELECT image_id FROM thumbnails WHERE image_id NOT IN (SELECT id FROM images)
+        UNION ALL SELECT image_id FROM image_sizes WHERE image_id NOT IN (SELECT id FROM images)""",
     "an invitation has created as many accounts as it says at most": """
         SELECT id FROM invitations WHERE uses - uses_left <
         (SELECT count(*) FROM invitation_uses WHERE invitation_id = invitations.id)""",

@@ -35,7 +35,7 @@ def overwrite_pages(file):
 
 
 def garble_schema(file):
-    """Change the schema so that SQLite's message about it is no valid UTF-8."""
+    """Change the schema so that SQLite's message about it is not valid UTF-8."""
     change(
         file,
         "PRAGMA writable_schema=ON",

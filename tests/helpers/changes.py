@@ -1,6 +1,7 @@
 """Changes on Postgres, which are listed when all transactions that began before them have ended."""
 
 from time import monotonic, sleep
+from typing import Any
 
 import sqlalchemy as sa
 from flask.testing import FlaskClient
@@ -29,3 +30,12 @@ def cursor_of_now(client: FlaskClient) -> str:
     assert (response.status_code, response.json["changes"]) == (200, [])
     cursor: str = response.json["cursor"]
     return cursor
+
+
+def changes_after(client: FlaskClient, cursor: str) -> list[dict[str, Any]]:
+    """Return the changes after a cursor, oldest first."""
+    wait_for_others(client)
+    response = client.get(f"/changes?after={cursor}")
+    assert response.status_code == 200, response.text
+    changes: list[dict[str, Any]] = response.json["changes"]
+    return changes

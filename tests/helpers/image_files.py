@@ -5,7 +5,7 @@ from io import BytesIO
 
 from PIL import Image, ImageChops, ImageStat
 
-from posting.images.codec import MAX_THUMBNAIL_BYTES, THUMBNAIL_SIDE, ReencodedImage, Thumbnail
+from posting.images.codec import LIMITS, THUMBNAIL_SIDE, ReencodedImage, Rendition, Renditions
 from posting.images.codec import child as codec
 
 MAX_BYTES = 5 * 2**20
@@ -21,21 +21,22 @@ ALLOWED_PARTS = {
 
 
 def reencode(data, max_bytes=MAX_BYTES):
-    described, thumbnail, encoded = codec.reencode(
-        data, max_bytes=max_bytes, max_thumbnail=MAX_THUMBNAIL_BYTES
-    )
-    sizes = described.pop("thumbnail")
-    assert sizes.pop("bytes") == len(thumbnail)
-    return ReencodedImage(data=encoded, thumbnail=Thumbnail(data=thumbnail, **sizes), **described)
+    described, (*files, encoded) = codec.reencode(data, max_bytes=max_bytes, limits=LIMITS)
+    found = {}
+    for rendition, file in zip(described.pop("renditions"), files, strict=True):
+        assert rendition["bytes"] == len(file)
+        found[rendition["side"]] = Rendition(rendition["width"], rendition["height"], file)
+    renditions = Renditions(found.pop(THUMBNAIL_SIDE), found)
+    return ReencodedImage(data=encoded, renditions=renditions, **described)
 
 
 def reencode_and_check(data):
     """Reencode an image, check that only allowed parts are left, and return the new image.
 
-    Check its thumbnail as well.
+    Check its renditions as well.
     """
     reencoded = reencode(data)
-    open_thumbnail(reencoded)
+    open_renditions(reencoded)
     image = open_image(reencoded.data)
     assert reencoded.media_type == Image.MIME[image.format]
     assert (reencoded.width, reencoded.height) == image.size
@@ -46,17 +47,28 @@ def reencode_and_check(data):
     return image
 
 
+def open_renditions(reencoded):
+    """Check the renditions of an image, and return them by their sides."""
+    renditions = {THUMBNAIL_SIDE: reencoded.renditions.thumbnail, **reencoded.renditions.sizes}
+    images = {}
+    for side, rendition in renditions.items():
+        image = images[side] = open_image(rendition.data)
+        assert image.format == "WEBP"
+        assert image.n_frames == 1
+        assert image.size == (rendition.width, rendition.height)
+        assert max(image.size) <= min(side, max(reencoded.width, reencoded.height))
+        assert len(rendition.data) <= LIMITS[side]
+        assert set(part_names(rendition.data)) <= {"VP8 ", "VP8X", "ALPH"}
+        assert SECRET not in rendition.data
+        if side != THUMBNAIL_SIDE:
+            assert max(image.size) == side < max(reencoded.width, reencoded.height)
+            assert len(rendition.data) < len(reencoded.data)
+    return images
+
+
 def open_thumbnail(reencoded):
     """Check the thumbnail of an image, and return it."""
-    thumbnail = open_image(reencoded.thumbnail.data)
-    assert thumbnail.format == "WEBP"
-    assert thumbnail.n_frames == 1
-    assert thumbnail.size == (reencoded.thumbnail.width, reencoded.thumbnail.height)
-    assert max(thumbnail.size) <= min(THUMBNAIL_SIDE, max(reencoded.width, reencoded.height))
-    assert len(reencoded.thumbnail.data) <= MAX_THUMBNAIL_BYTES
-    assert set(part_names(reencoded.thumbnail.data)) <= {"VP8 ", "VP8X", "ALPH"}
-    assert SECRET not in reencoded.thumbnail.data
-    return thumbnail
+    return open_renditions(reencoded)[THUMBNAIL_SIDE]
 
 
 def difference(image, other):

@@ -33,4 +33,4 @@ def open_reports(moderator):
 
 
 def author_of(client):
-    return {name: client.user[name] for name in ("id", "username", "display_name")}
+    return {name: client.user[name] for name in ("id", "username", "display_name", "avatar_url")}

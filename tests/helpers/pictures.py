@@ -34,6 +34,11 @@ def noise(size: tuple[int, int]) -> Image.Image:
     return Image.frombytes("RGB", size, random.Random(1).randbytes(3 * size[0] * size[1]))
 
 
+def photo(size: tuple[int, int] = (700, 500)) -> bytes:
+    """Return a JPEG that is larger than the smallest size for pages."""
+    return encoded(scene("RGB", size), "JPEG")
+
+
 def png(**options: object) -> bytes:
     return encoded(scene(), "PNG", **options)
 

@@ -21,8 +21,15 @@ VALID = {
     "media_type": "image/png",
     "width": 1,
     "height": 1,
-    "thumbnail": {"width": 1, "height": 1, "bytes": 1},
+    "renditions": [{"side": 320, "width": 1, "height": 1, "bytes": 1}],
 }
+
+
+def with_rendition(side=320, **values):
+    """Return a header that describes a rendition in another way."""
+    [thumbnail] = VALID["renditions"]
+    others = [thumbnail] if side != 320 else []
+    return VALID | {"renditions": [*others, thumbnail | {"side": side} | values]}
 
 
 def reencode(data=b"", max_bytes=MAX_BYTES):
@@ -68,7 +75,8 @@ def test_the_child_process_gives_the_same_result(format, animated):
                 reencode(data, max_bytes)
         else:
             assert reencode(data, max_bytes) == expected
-            assert imaging.make_thumbnail(expected.data).width == expected.thumbnail.width
+            made = imaging.make_renditions(expected.data)
+            assert made.thumbnail.width == expected.renditions.thumbnail.width
 
 
 @pytest.mark.parametrize("profile", [pictures.swapped_profile(), b"no profile"])
@@ -90,7 +98,7 @@ def test_the_child_process_converts_all_modes(mode):
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
 def test_the_child_process_makes_thumbnails_of_all_modes(mode):
     data = pictures.encoded(Image.new(mode, (400, 300)), "PNG")
-    assert imaging.make_thumbnail(data) == image_files.reencode(data).thumbnail
+    assert imaging.make_renditions(data) == image_files.reencode(data).renditions
 
 
 def test_the_reason_of_a_refusal_is_passed_on():
@@ -223,17 +231,29 @@ class TestFailures:
             "{}",
             '{"media_type": "text/html", "width": 1, "height": 1}',
             '{"media_type": "image/png", "width": 1, "height": 1}',
-            '{"media_type": "image/png", "width": 1, "height": 1, "thumbnail": 1}',
+            VALID | {"renditions": 1},
+            VALID | {"renditions": [1]},
+            VALID | {"renditions": []},
             VALID | {"media_type": "text/html"},
             VALID | {"width": 0},
             VALID | {"width": "x"},
             VALID | {"color": "red"},
-            VALID | {"thumbnail": VALID["thumbnail"] | {"width": 0}},
-            VALID | {"thumbnail": VALID["thumbnail"] | {"height": 321}},
-            VALID | {"thumbnail": VALID["thumbnail"] | {"height": "x"}},
-            VALID | {"thumbnail": VALID["thumbnail"] | {"bytes": 0}},
-            VALID | {"thumbnail": VALID["thumbnail"] | {"bytes": -1}},
-            VALID | {"thumbnail": VALID["thumbnail"] | {"bytes": 4}},
+            with_rendition(width=0),
+            with_rendition(height=321),
+            with_rendition(height="x"),
+            with_rendition(bytes=0),
+            with_rendition(bytes=-1),
+            with_rendition(bytes=4),
+            with_rendition(side=640, width=641),
+            with_rendition(side=640, bytes=4),
+            with_rendition(side=1000),
+            with_rendition(width=float("nan")),
+            with_rendition(height=0.5),
+            with_rendition(width=True),
+            VALID | {"renditions": VALID["renditions"] * 2},
+            VALID | {"height": 1.5},
+            with_rendition(side="640"),
+            with_rendition(side=[640]),
         ],
         ids=str,
     )
@@ -245,13 +265,14 @@ class TestFailures:
 
     def test_valid_output_is_accepted(self, run_in_codec):
         run_in_codec(f"print({json.dumps(VALID)!r}); print('xx', end='')")
-        assert (reencode().thumbnail.data, reencode().data) == (b"x", b"x")
+        assert (reencode().renditions.thumbnail.data, reencode().data) == (b"x", b"x")
 
-    @pytest.mark.parametrize("size", [20_000, 20_001])
-    def test_a_thumbnail_that_is_too_large_is_a_busy_error(self, run_in_codec, size):
-        header = VALID | {"thumbnail": VALID["thumbnail"] | {"bytes": size}}
-        run_in_codec(f"print({json.dumps(header)!r}); print('x' * {size}, end='')")
-        with nullcontext() if size == 20_000 else pytest.raises(BusyError):
+    @pytest.mark.parametrize(("side", "limit"), imaging.LIMITS.items())
+    @pytest.mark.parametrize("excess", [0, 1])
+    def test_a_rendition_that_is_too_large_is_a_busy_error(self, run_in_codec, side, limit, excess):
+        header = with_rendition(side=side, bytes=limit + excess)
+        run_in_codec(f"print({json.dumps(header)!r}); print('x' * {limit + 2}, end='')")
+        with pytest.raises(BusyError) if excess else nullcontext():
             reencode()
 
     def test_a_process_without_a_deadline_is_killed(self, monkeypatch):

@@ -1,15 +1,16 @@
 """The image codec, called in this process: thumbnails."""
 
 import io
+import itertools
 import random
 
 import pytest
 from PIL import Image, ImageChops, ImageStat
 
-from posting.images.codec import MAX_THUMBNAIL_BYTES, THUMBNAIL_SIDE
+from posting.images.codec import FACE_LIMITS, LIMITS, MAX_THUMBNAIL_BYTES, THUMBNAIL_SIDE
 from posting.images.codec import child as codec
 from tests.helpers import pictures
-from tests.helpers.image_files import SECRET, difference, open_thumbnail, reencode
+from tests.helpers.image_files import SECRET, difference, open_renditions, open_thumbnail, reencode
 
 
 def thumbnail_of(data):
@@ -28,9 +29,12 @@ def whitened(image):
     return Image.alpha_composite(background, image.convert("RGBA")).convert("RGB")
 
 
-def test_the_limits_are_those_of_the_service():
-    sides, qualities = zip(*codec.THUMBNAIL_TRIES, strict=True)
-    assert sides[0] == THUMBNAIL_SIDE
+@pytest.mark.parametrize("side", [*LIMITS, *FACE_LIMITS])
+def test_the_limits_are_those_of_the_service(side):
+    assert codec.TRIES.keys() == LIMITS.keys() | FACE_LIMITS.keys()
+    assert tuple(FACE_LIMITS) == codec.FACE_SIDES
+    sides, qualities = zip(*codec.TRIES[side], strict=True)
+    assert sides[0] == side
     assert sorted(sides, reverse=True) == [*sides]
     assert sorted(qualities, reverse=True) == [*qualities]
 
@@ -153,29 +157,71 @@ def test_a_thumbnail_of_noise_is_small_enough(mode, side):
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA"])
-def test_the_last_try_is_small_enough_for_anything(mode, monkeypatch):
-    monkeypatch.setattr(codec, "THUMBNAIL_TRIES", codec.THUMBNAIL_TRIES[-1:])
-    side = codec.THUMBNAIL_TRIES[0][0]
+def test_the_last_try_is_small_enough_for_anything(mode):
+    tries = codec.TRIES[THUMBNAIL_SIDE][-1:]
+    side = THUMBNAIL_SIDE
     checked = Image.effect_noise((side, side), 255).point(lambda value: 255 * (value > 127))
     bands = [ImageChops.offset(checked, band, band) for band in range(len(mode))]
     for image in (noise(mode, (side, side)), Image.merge(mode, bands)):
-        _, data = codec.make_thumbnail(image, 1)
-        assert len(data) < MAX_THUMBNAIL_BYTES / 2
+        _, data = codec._shrink(image, tries, MAX_THUMBNAIL_BYTES / 2)
+        assert data is not None
 
 
-def test_quality_is_lowered_before_the_size(monkeypatch):
+def test_quality_is_lowered_before_the_size():
     photograph = Image.effect_noise((320, 240), 30).convert("RGB")
+    tries = codec.TRIES[THUMBNAIL_SIDE]
     sizes = []
-    for tries in range(1, len(codec.THUMBNAIL_TRIES) + 1):
-        with monkeypatch.context() as patch:
-            patch.setattr(codec, "THUMBNAIL_TRIES", codec.THUMBNAIL_TRIES[:tries])
-            sizes.append(len(codec.make_thumbnail(photograph, 1)[1]))
+    for count in range(1, len(tries) + 1):
+        small = photograph
+        for each in tries[:count]:
+            small, data = codec._shrink(small, [each], 10**6)
+        sizes.append(len(data))
     assert sizes == sorted(sizes, reverse=True)
-    for tries, size in enumerate(sizes):
-        (width, _), data = codec.make_thumbnail(photograph, size)
-        assert (width, len(data)) == (codec.THUMBNAIL_TRIES[tries][0], size)
+    for (side, _), size in zip(tries, sizes, strict=True):
+        image, data = codec._shrink(photograph, tries, size)
+        assert (image.width, len(data)) == (side, size)
+    assert codec._shrink(photograph, tries, 10)[1] is None
 
 
 def test_the_same_image_gives_the_same_thumbnail():
     data = pictures.encoded(pictures.scene(size=(640, 480)), "JPEG")
-    assert reencode(data).thumbnail == reencode(data).thumbnail
+    assert reencode(data).renditions == reencode(data).renditions
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("size", "expected"),
+        [
+            ((4000, 3000), {640: (640, 480), 1600: (1600, 1200)}),
+            ((1000, 2000), {640: (320, 640), 1600: (800, 1600)}),
+            ((1600, 1200), {640: (640, 480)}),
+            ((641, 400), {640: (640, 399)}),
+            ((640, 640), {}),
+        ],
+    )
+    def test_only_smaller_ones_are_made(self, size, expected):
+        photograph = Image.effect_noise(size, 30).convert("RGB")
+        sizes = open_renditions(reencode(pictures.encoded(photograph, "JPEG", quality=50)))
+        assert {side: sizes[side].size for side in sizes if side != THUMBNAIL_SIDE} == expected
+
+    def test_one_with_more_bytes_than_the_image_is_left_out(self):
+        tile, drawing = noise("L", (16, 16)), Image.new("L", (2000, 2000))
+        for left, top in itertools.product(range(0, 2000, 16), repeat=2):
+            drawing.paste(tile, (left, top))
+        assert open_renditions(reencode(pictures.encoded(drawing, "PNG"))).keys() == {320}
+
+    @pytest.mark.parametrize("format", ["GIF", "PNG", "WEBP"])
+    def test_an_animation_has_none(self, format):
+        first, second = noise("RGB", (700, 500)), noise("RGB", (500, 700)).rotate(90, expand=True)
+        data = pictures.encoded(
+            first, format, save_all=True, append_images=[second], duration=[100, 100]
+        )
+        assert not reencode(data).renditions.sizes
+
+    @pytest.mark.parametrize("mode", ["L", "LA", "P", "RGB", "RGBA"])
+    def test_they_look_like_the_image(self, mode):
+        image = pictures.scene(mode, (1000, 750))
+        sizes = open_renditions(reencode(pictures.encoded(image, "PNG")))
+        if 640 in sizes:
+            expected = whitened(image.convert("RGBA").resize((640, 480)))
+            assert difference(whitened(sizes[640]), expected) < 6

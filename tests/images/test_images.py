@@ -11,7 +11,7 @@ from PIL import Image as Pillow
 from posting.db.base import db
 from posting.db.transactions import transaction
 from posting.images import codec as imaging
-from posting.images.models import Image, ImageData, Thumbnail
+from posting.images.models import Image, ImageData, ImageSize, Thumbnail
 from posting.posts.models import Post
 from posting.web.etags import if_none_match
 from tests.helpers import pictures
@@ -56,7 +56,9 @@ def test_an_image_is_added_and_read(alice, anonymous, post):
         "id": image["id"],
         "url": f"http://localhost{path(image)}",
         "thumbnail_url": f"http://localhost{path(image)}/thumbnail",
+        "sizes": [],
         "post_id": post["id"],
+        "comment_id": None,
         "media_type": "image/png",
         "width": 48,
         "height": 32,
@@ -94,6 +96,55 @@ def test_an_image_is_cached_forever_and_served_in_a_sandbox(anonymous, image):
             assert again.headers[name] == picture.headers[name]
     other = anonymous.get(path(image), headers={"If-None-Match": '"other"'})
     assert (other.status_code, other.data) == (200, picture.data)
+
+
+class TestSizes:
+    @pytest.fixture
+    def image(self, alice, post):
+        return alice.add_image(post, pictures.photo((2000, 1500)))
+
+    def test_an_image_lists_its_sizes(self, anonymous, post, image):
+        assert image["sizes"] == [
+            {"width": 640, "height": 480, "url": f"{image['url']}/640"},
+            {"width": 1600, "height": 1200, "url": f"{image['url']}/1600"},
+        ]
+        assert anonymous.get(f"{path(image)}/metadata").json == image
+        assert anonymous.get(f"/posts/{post['id']}").json["images"] == [image]
+        assert anonymous.get("/posts?expand=images").json[0]["images"] == [image]
+
+    def test_they_are_served_like_the_image(self, anonymous, image):
+        picture = anonymous.get(image["url"])
+        for size in image["sizes"]:
+            file = anonymous.get(size["url"])
+            assert file.content_type == "image/webp"
+            assert Pillow.open(BytesIO(file.data)).size == (size["width"], size["height"])
+            for name in (
+                "ETag",
+                "Cache-Control",
+                "Content-Security-Policy",
+                "Cross-Origin-Resource-Policy",
+                "X-Content-Type-Options",
+            ):
+                assert file.headers[name] == picture.headers[name]
+            again = anonymous.get(size["url"], headers={"If-None-Match": file.headers["ETag"]})
+            assert (again.status_code, again.data) == (304, b"")
+
+    def test_a_size_that_an_image_does_not_have_gets_404(self, alice, anonymous, post):
+        small = alice.add_image(post)
+        assert small["sizes"] == []
+        for headers in ({}, {"If-None-Match": f'"{small["id"]}"'}):
+            problem = assert_problem(anonymous.get(f"{path(small)}/640", headers=headers), 404)
+            assert problem["code"] == "no_such_size"
+        assert_problem(anonymous.get(f"/images/{UNKNOWN}/640"), 404)
+        assert error_locations(anonymous.get("/images/short/640")) == {"id"}
+        assert assert_problem(anonymous.get(f"{path(small)}/320"), 404)["code"] == "not_found"
+
+    def test_they_are_deleted_with_the_image(self, app, alice, anonymous, image):
+        assert alice.delete(path(image)).status_code == 204
+        for size in image["sizes"]:
+            assert_problem(anonymous.get(size["url"]), 404)
+        with app.app_context():
+            assert db.session.scalar(sa.select(sa.func.count()).select_from(ImageSize)) == 0
 
 
 class TestThumbnail:

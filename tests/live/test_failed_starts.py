@@ -101,7 +101,7 @@ def test_an_upgrade_of_an_unreachable_database_is_an_error(start):
 
 def test_a_file_that_is_not_a_database_is_an_error(start, tmp_path):
     file = tmp_path / "file"
-    file.write_text("This is no database, whatever the settings say. " * 99)
+    file.write_text("This is not a database, whatever the settings say. " * 99)
     result = start("wsgi.py", POSTING_DATABASE_URL=f"sqlite:///{file}")
     assert_stopped(result, "not a database", f"{file} is damaged", "flask restore")
 

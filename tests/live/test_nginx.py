@@ -413,12 +413,13 @@ class TestCache:
     def test_images_are_cached(self, site, ada):
         body = {"title": "x", "content": "x"}
         post = ada.post(f"{site.url}/posts", json=body, timeout=20).json()
-        files = {"file": pictures.png()}
+        files = {"file": pictures.photo()}
         path = f"{site.url}/posts/{post['id']}/images"
         image = ada.post(path, files=files, timeout=20).json()
         for url, route in (
             (image["url"], "/images/{id}"),
             (image["thumbnail_url"], "/images/{id}/thumbnail"),
+            (image["sizes"][0]["url"], "/images/{id}/{side}"),
         ):
             responses = [client.get(url, timeout=20) for client in (ada, site.client(), ada)]
             assert {response.status_code for response in responses} == {200}
@@ -431,7 +432,7 @@ class TestCache:
             assert again.content == responses[0].content
             assert count_requests(site, route) == 1
         cached = (site.nginx.folder / "posting-images").rglob("*")
-        assert sum(path.is_file() for path in cached) == 2
+        assert sum(path.is_file() for path in cached) == 3
 
     def test_the_metadata_of_an_image_is_not_cached_like_the_image(self, site, ada):
         body = {"title": "x", "content": "x"}

@@ -318,7 +318,7 @@ def fail_backup(box):
 
 
 def refuse_to_start(box):
-    """Start with a mistake in `.env`: systemd gives up, also if requests wait in the socket."""
+    """Start with a mistake in `.env`: systemd gives up, even if requests wait in the socket."""
     box.run("echo 'POSTING_SIGNUP: closed' >> /opt/posting/.env; systemctl restart posting || true")
     box.run(f"{CURL} {SITE}/readyz & sleep 30; wait")
     log = box.run("journalctl --unit posting --no-pager")

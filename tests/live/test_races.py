@@ -100,6 +100,57 @@ def test_an_application_is_approved_while_it_is_refused(url, serve, pool, modera
         status_counts.update(statuses)
 
 
+def send_image(client, url):
+    files = {"file": pictures.png()}
+    response = client.post(f"{url}/images", files=files, timeout=20)
+    assert response.status_code == 201, response.text
+    return response.json()["id"]
+
+
+def test_an_image_is_attached_once(url, pool, status_counts):
+    """Four posts and four comments name it at the same time."""
+    alice = sign_in(url, "alice")
+    text = {"title": "On engines", "content": "They weave."}
+    post = alice.post(f"{url}/posts", json=text, timeout=20).json()
+    clients = [clone(alice) for _ in range(8)]
+    for _ in range(scaled(10, 100)):
+        id = send_image(alice, url)
+        body, comments = text | {"images": [id]}, f"{url}/posts/{post['id']}/comments"
+        comment = {"content": "Indeed.", "images": [id]}
+        requests_ = [
+            *(
+                partial(client.post, f"{url}/posts", json=body, timeout=20)
+                for client in clients[:4]
+            ),
+            *(partial(client.post, comments, json=comment, timeout=20) for client in clients[4:]),
+        ]
+        statuses = Counter(run_concurrently(pool, requests_))
+        assert statuses == {201: 1, 422: 7}
+        read = requests.get(f"{url}/images/{id}/metadata", timeout=20).json()
+        assert read["post_id"]
+        status_counts += statuses
+
+
+def test_an_image_is_deleted_and_described_while_it_is_attached(url, pool, status_counts):
+    alice = sign_in(url, "alice")
+    clients = [clone(alice) for _ in range(3)]
+    text = {"title": "On engines", "content": "They weave."}
+    for _ in range(scaled(20, 200)):
+        id = send_image(alice, url)
+        actions = [
+            partial(clients[0].post, f"{url}/posts", json=text | {"images": [id]}, timeout=20),
+            partial(clients[1].delete, f"{url}/images/{id}", timeout=20),
+            partial(clients[2].patch, f"{url}/images/{id}", json={"alt": "x"}, timeout=20),
+        ]
+        created, deleted, described = run_concurrently(pool, actions)
+        assert (created, deleted) in {(201, 204), (422, 204)}
+        assert described in {200, 404}
+        assert requests.get(f"{url}/images/{id}/metadata", timeout=20).status_code == 404
+        status_counts.update((created, deleted, described))
+    posts = requests.get(f"{url}/posts?limit=50&expand=images", timeout=20).json()
+    assert all(post["image_count"] == len(post["images"]) == 0 for post in posts)
+
+
 def run_command(database_url, *arguments):
     """Run a command as an operator does, and return its output."""
     return subprocess.run(

@@ -61,7 +61,8 @@ def write(site, ada):
     assert ada.patch(f"{site.url}/users/me", json=profile, timeout=20).status_code == 200
     post = send("/posts", json={"title": f"On {MARK}", "content": f"They weave {MARK}."})
     comment = send(f"/posts/{post}/comments", json={"content": f"More {MARK}"})
-    form = {"files": {"file": pictures.png()}, "data": {"alt": f"A {MARK}"}}
+    photo = pictures.encoded(pictures.scene(size=(1000, 700)), "JPEG")
+    form = {"files": {"file": photo}, "data": {"alt": f"A {MARK}"}}
     return {
         "posts": post,
         "p": post,
@@ -89,7 +90,8 @@ def fill(rule, values):
     """Return the path of a route with ids and names that exist, or with others."""
     folder = rule.removeprefix("/feeds/<token>").split("/")[1]
     file = "swagger-ui.css" if folder == "docs" else "x/pages.css"
-    names = {"id": values.get(folder, "u" * 21), "filename": file} | UNKNOWN | values
+    names = {"id": values.get(folder, "u" * 21), "filename": file, "side": "640"}
+    names |= UNKNOWN | values
     return re.sub(r"<(?:[^<>]*:)?(\w+)>", lambda name: names[name[1]], rule)
 
 
@@ -208,7 +210,7 @@ def test_a_feed_reader_reads_with_an_address_alone(site, content):
         [image] = item["attachments"]
         assert MARK in item["content_html"]
         assert image["url"].startswith(f"{site.url}/feeds/{content['token']}/images/")
-        assert reader.get(image["url"], timeout=20).headers["Content-Type"] == "image/png"
+        assert reader.get(image["url"], timeout=20).headers["Content-Type"] == "image/jpeg"
 
 
 def test_a_member_who_is_refused_gets_nothing_from_a_cache(site, ada, program, content):

@@ -9,7 +9,7 @@ import requests
 from PIL import Image
 
 from posting import create_app
-from posting.web.static_files import DIGEST, FOLDER
+from posting.web.system import DIGEST, FOLDER
 from tests.live.conftest import free_port
 from tests.live.test_server import SERVE, Checkout
 

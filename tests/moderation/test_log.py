@@ -21,9 +21,11 @@ class TestLog:
             "created_at": first["created_at"],
             "action": "suspended",
             "by": moderator.user["username"],
-            "moderator": {n: moderator.user[n] for n in ("id", "username", "display_name")},
+            "moderator": {
+                n: moderator.user[n] for n in ("id", "username", "display_name", "avatar_url")
+            },
             "target": {"kind": "user", "id": bob.user["id"]},
-            "user": {n: bob.user[n] for n in ("id", "username", "display_name")},
+            "user": {n: bob.user[n] for n in ("id", "username", "display_name", "avatar_url")},
             "reason": "Advertising.",
         }
         assert second["action"] == "locked"
@@ -65,7 +67,7 @@ class TestLog:
         decision = {"outcome": "dismissed", "note": "Dear Alice, it is a joke."}
         assert moderator.patch(f"/reports/{report['id']}", json=decision).status_code == 200
         with app.app_context(), unit_of_work():
-            log.record_by_operator("ended", "invitation", "i" * 21, alice.user["id"])
+            log.record_act_by_operator("ended", "invitation", "i" * 21, alice.user["id"])
         moderator.post(f"/applications/{apply(app)}/approval")
         moderator.post(f"/moderation/users/{alice.user['id']}/removal", json={"reason": "No."})
         listed = anonymous.get("/moderation/log")

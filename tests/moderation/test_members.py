@@ -23,6 +23,7 @@ class TestMember:
             "id": alice.user["id"],
             "username": "alice",
             "display_name": "Alice",
+            "avatar_url": None,
             "role": "member",
             "state": "active",
             "created_at": alice.user["created_at"],

@@ -32,6 +32,7 @@ class TestWriting:
                 "excerpt": "On engines: Some text.",
                 "exists": True,
                 "edited": False,
+                "images": [],
             },
             "reason": "This is advertising.",
             "state": "open",

@@ -22,7 +22,9 @@ class TestComments:
             "kind": "comment",
             "created_at": notification["created_at"],
             "read": False,
-            "actor": {name: bob.user[name] for name in ("id", "username", "display_name")},
+            "actor": {
+                name: bob.user[name] for name in ("id", "username", "display_name", "avatar_url")
+            },
             "post": {"id": post["id"], "title": "On engines"},
             "comment": {"id": comment["id"], "excerpt": "And cloth? Or wool?"},
             "reason": None,

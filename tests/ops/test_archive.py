@@ -17,6 +17,7 @@ from posting.posts.models import Post
 from posting.web.idempotency import IdempotencyKey
 from posting.web.limits import RateWindow
 from tests.conftest import PASSWORD, POSTGRES
+from tests.helpers import pictures
 from tests.helpers.archives import (
     count_rows,
     delete_all_rows,
@@ -28,6 +29,7 @@ from tests.helpers.archives import (
 )
 from tests.helpers.assertions import assert_consistent, assert_indexed
 from tests.helpers.backups import fail_as_full
+from tests.helpers.uploads import form
 
 TEXTS = ("🧵 \u2028 \u0085 \r\n \x01 \\ \" ' ﷽ e\u0301", "🧵" * 100_000, "\u2029.")
 
@@ -36,10 +38,13 @@ TEXTS = ("🧵 \u2028 \u0085 \r\n \x01 \\ \" ' ﷽ e\u0301", "🧵" * 100_000, "
 def filled_app(app, alice, bob, moderator):
     """An app with rows in every table, including text that is easily damaged."""
     post, *_ = (alice.create_post("A title", content=text) for text in TEXTS)
-    alice.add_image(post, alt=TEXTS[0])
+    alice.add_image(post, pictures.photo(), alt=TEXTS[0])
+    assert alice.put("/users/me/avatar", data=form()).status_code == 200
     alice.post("/posts", json={"title": "a", "content": "b"}, headers={"Idempotency-Key": "1"})
+    picture = bob.send_image(alt=TEXTS[0])["id"]
     comment = bob.add_comment(post, "🧵" * 10_000)
-    bob.add_comment(post, "And 🧵, @alice?")
+    bob.send_image()  # which no post or comment has
+    bob.add_comment(post, "And 🧵, @alice?", images=[picture])
     alice.add_comment(post, "Thank you.", parent_id=comment["id"])
     report = alice.post(f"/comments/{comment['id']}/reports", json={"reason": "🧵"})
     assert report.status_code == 201

@@ -88,8 +88,9 @@ INVALID = [
     ),
     (
         set_line(IMAGE, {"table": "images", "row": []}),
-        "line 8: a row of images must have the columns id, post_id, media_type, width, height, "
-        "size, alt, created_at, edited_at.",
+        "line 8: a row of images must have the columns id, post_id, comment_id, owner_id, "
+        "media_type, width, height, size, alt, position, created_at, unattached_since, resized_at, "
+        "edited_at.",
     ),
     (set_values(DATA, size=3), "line 9: a row of image_data must have the columns image_id, data."),
     (

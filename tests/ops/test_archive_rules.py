@@ -251,14 +251,14 @@ def exported(app, alice, tmp_path):
 def test_an_export_is_imported_as_it_is_and_without_decoding(
     exported, empty_app, tmp_path, monkeypatch
 ):
-    for name in ("reencode", "make_thumbnail"):
+    for name in ("reencode", "make_renditions"):
         monkeypatch.setattr(codec, name, None)
     import_(empty_app, exported)
     assert export(empty_app, tmp_path / "again.gz") == exported.read_bytes()
 
 
 def test_rows_of_another_program_are_not_trusted(exported, empty_app, tmp_path):
-    """Also if they are those of an export, without its checksums."""
+    """Even if they are those of an export, without its checksums."""
     code, output = run(
         empty_app, "import", write_archive(tmp_path / "1.gz", *read_archive(exported))
     )

@@ -134,7 +134,7 @@ class TestBackup:
         change(elsewhere.file, "DELETE FROM users")
         code, output = flask("backup", str(folder / "new.db"), on=elsewhere)
         assert (code, output.count("\n")) == (1, 1)
-        assert "has 3 broken foreign keys, for example in" in output
+        assert "has 4 broken foreign keys, for example in" in output
         assert "PRAGMA foreign_key_check" in output
         assert [file.name for file in folder.iterdir()] == ["copy.db"]
 

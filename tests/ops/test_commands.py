@@ -17,7 +17,7 @@ from posting.ops import demo
 from posting.posts.models import Post
 from tests.conftest import PASSWORD, POSTGRES
 from tests.helpers import ROOT
-from tests.helpers.assertions import assert_consistent, assert_indexed, assert_problem
+from tests.helpers.assertions import assert_consistent, assert_indexed, assert_problem, follow_list
 from tests.helpers.doctor import unstarted
 
 
@@ -133,6 +133,8 @@ def test_demo_images_are_valid(flask, anonymous):
     assert flask("demo", "--posts", "1", "--users", "1", "--images", "10")[0] == 0
     [post] = anonymous.get("/posts").json
     images = anonymous.get(f"/posts/{post['id']}").json["images"]
+    for comment in follow_list(anonymous, "/comments?limit=100"):
+        images += comment["images"]
     assert len(images) == 10
     for image in images:
         response = anonymous.get(f"/images/{image['id']}")

@@ -1,6 +1,7 @@
 """`flask db`, as far as it differs from Flask-Migrate."""
 
 import pytest
+import sqlalchemy as sa
 
 from posting.db.base import db
 from posting.db.engine import close_connections, sqlite_file, url_without_password
@@ -134,6 +135,17 @@ def test_a_newer_schema_needs_a_newer_version(flask, other, command):
     )
     assert flask("db", *command, on=other) == (1, expected)
     assert revisions(other) == ["9999"]
+
+
+def test_a_revision_that_cannot_be_read_is_an_error(flask, other):
+    """As after a restore by another role, whose tables this one may not read."""
+    rename = f"ALTER TABLE {VERSION_TABLE.name} RENAME COLUMN version_num TO number"
+    with other.app_context(), transaction() as connection:
+        connection.execute(sa.text(rename))
+    code, output = flask("db", "upgrade", on=other)
+    assert code == 1
+    assert output.startswith("Error: ")
+    assert "version_num" in output
 
 
 @pytest.mark.parametrize("command", [["upgrade"], ["downgrade", "--yes"], ["current"]])

@@ -5,8 +5,9 @@ import sqlalchemy as sa
 
 from posting.db.base import db
 from posting.db.transactions import transaction
+from posting.db.types import now
 from posting.images import codec
-from posting.images.models import ImageData, Thumbnail
+from posting.images.models import Image, ImageData, ImageSize, Thumbnail
 from tests.helpers import pictures
 from tests.helpers.uploads import row_counts
 
@@ -16,14 +17,16 @@ MAKE = ("images", "thumbnails")
 
 @pytest.fixture
 def images(app, alice, post):
-    """Images of several formats, without thumbnails."""
+    """Images of several formats, without thumbnails and sizes, as of an earlier version."""
     images = [
-        alice.add_image(post, pictures.encoded(pictures.scene("RGB", (640, 480)), format))
+        alice.add_image(post, pictures.encoded(pictures.scene("RGB", (1000, 750)), format))
         for format in ("PNG", "JPEG", "WEBP", "GIF")
     ]
     images.append(alice.add_image(post, pictures.animation("GIF")))
     with app.app_context(), transaction() as connection:
         connection.execute(sa.delete(Thumbnail))
+        connection.execute(sa.delete(ImageSize))
+        connection.execute(sa.update(Image).values(resized_at=None))
     return images
 
 
@@ -51,25 +54,42 @@ def damage(app):
     return damage
 
 
-def test_missing_thumbnails_are_made(flask, anonymous, post, images, thumbnails):
+def test_missing_thumbnails_and_sizes_are_made(flask, anonymous, post, images, thumbnails):
     assert thumbnails(images) == [None] * 5
-    assert flask(*MAKE) == (0, "Made 5 thumbnails.\n")
-    expected = [codec.make_thumbnail(anonymous.get(image["url"]).data) for image in images]
-    assert thumbnails(images) == [thumbnail.data for thumbnail in expected]
+    former = anonymous.get(f"/posts/{post['id']}").json["images"]
+    assert former == [image | {"thumbnail_url": None, "sizes": []} for image in images]
+    assert flask(*MAKE) == (0, "Completed 5 images.\n")
+    for image in images:
+        made = codec.make_renditions(anonymous.get(image["url"]).data)
+        assert thumbnails([image]) == [made.thumbnail.data]
+        files = [anonymous.get(size["url"]).data for size in image["sizes"]]
+        assert files == [size.data for size in made.sizes.values()]
     assert anonymous.get(f"/posts/{post['id']}").json["images"] == images
-    assert flask(*MAKE) == (0, "Made 0 thumbnails.\n")
+    assert [len(image["sizes"]) for image in images] == [1, 1, 1, 1, 0]
+    assert flask(*MAKE) == (0, "Completed 0 images.\n")
+
+
+def test_sizes_are_made_beside_a_thumbnail(app, flask, alice, anonymous, post):
+    """As after an upgrade from version 1.0.0."""
+    image = alice.add_image(post, pictures.encoded(pictures.scene("RGB", (1000, 750)), "JPEG"))
+    with app.app_context(), transaction() as connection:
+        connection.execute(sa.delete(ImageSize))
+        connection.execute(sa.update(Image).values(resized_at=None))
+    assert anonymous.get(image["sizes"][0]["url"]).status_code == 404
+    assert flask(*MAKE) == (0, "Completed 1 image.\n")
+    assert anonymous.get(f"/images/{image['id']}/metadata").json == image
 
 
 def test_a_thumbnail_is_never_made_again(app, flask, alice, post, thumbnails):
     image = alice.add_image(post)
     with app.app_context(), transaction() as connection:
         connection.execute(sa.update(Thumbnail).values(data=b"x"))
-    assert flask(*MAKE) == (0, "Made 0 thumbnails.\n")
+    assert flask(*MAKE) == (0, "Completed 0 images.\n")
     assert thumbnails([image]) == [b"x"]
 
 
 def test_the_command_goes_on_where_it_was_interrupted(flask, images, thumbnails, monkeypatch):
-    make, calls = codec.make_thumbnail, []
+    make, calls = codec.make_renditions, []
 
     def make_two(data):
         if len(calls) == 2:
@@ -78,10 +98,10 @@ def test_the_command_goes_on_where_it_was_interrupted(flask, images, thumbnails,
         return make(data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(codec, "make_thumbnail", make_two)
+        patch.setattr(codec, "make_renditions", make_two)
         assert flask(*MAKE)[0] == 1
     assert thumbnails(images).count(None) == 3
-    assert flask(*MAKE) == (0, "Made 3 thumbnails.\n")
+    assert flask(*MAKE) == (0, "Completed 3 images.\n")
     assert None not in thumbnails(images)
 
 
@@ -89,7 +109,7 @@ def test_images_that_cannot_be_decoded_are_named_and_skipped(app, post, images, 
     damage(images[1])
     damage(images[3])
     result = app.test_cli_runner().invoke(args=MAKE)
-    assert (result.exit_code, result.stdout) == (1, "Made 3 thumbnails.\n")
+    assert (result.exit_code, result.stdout) == (1, "Completed 3 images.\n")
     lines = [line for line in result.stderr.splitlines() if line.startswith("Image ")]
     reason = "Cannot be decoded: it is damaged."
     expected = [f"Image {images[n]['id']} of post {post['id']}: {reason}" for n in (1, 3)]
@@ -101,27 +121,27 @@ def test_images_without_the_memory_or_time_to_decode_are_named(app, images, monk
     def refuse(_data):
         raise codec.BusyError
 
-    monkeypatch.setattr(codec, "make_thumbnail", refuse)
+    monkeypatch.setattr(codec, "make_renditions", refuse)
     result = app.test_cli_runner().invoke(args=MAKE)
-    assert (result.exit_code, result.stdout) == (1, "Made 0 thumbnails.\n")
+    assert (result.exit_code, result.stdout) == (1, "Completed 0 images.\n")
     assert result.stderr.count("There was too little time or memory.") == 5
 
 
 @pytest.fixture
 def meanwhile(app, monkeypatch):
     """Return a function that sets what happens to each image while its thumbnail is made."""
-    make = codec.make_thumbnail
+    make = codec.make_renditions
 
     def meanwhile(action):
         def make_and_act(data):
-            thumbnail = make(data)
+            renditions = make(data)
             of_data = sa.select(ImageData.image_id).where(ImageData.data == data)
             with app.app_context(), db.engine.connect() as connection:
                 image_id = connection.scalar(of_data)
             action(image_id)
-            return thumbnail
+            return renditions
 
-        monkeypatch.setattr(codec, "make_thumbnail", make_and_act)
+        monkeypatch.setattr(codec, "make_renditions", make_and_act)
 
     return meanwhile
 
@@ -129,7 +149,7 @@ def meanwhile(app, monkeypatch):
 def test_images_that_are_deleted_meanwhile_are_no_error(app, flask, alice, images, meanwhile):
     """No lock is held while an image is decoded."""
     meanwhile(lambda id: alice.delete(f"/images/{id}"))
-    assert flask(*MAKE) == (0, "Made 0 thumbnails.\n")
+    assert flask(*MAKE) == (0, "Completed 0 images.\n")
     assert row_counts(app) == [0] * 3
 
 
@@ -138,9 +158,10 @@ def test_thumbnails_that_are_made_meanwhile_are_kept(app, flask, images, thumbna
         with app.app_context(), transaction() as connection:
             row = {"image_id": id, "width": 1, "height": 1, "data": b"x"}
             connection.execute(sa.insert(Thumbnail), row)
+            connection.execute(sa.update(Image).where(Image.id == id).values(resized_at=now()))
 
     meanwhile(make_another)
-    assert flask(*MAKE) == (0, "Made 0 thumbnails.\n")
+    assert flask(*MAKE) == (0, "Completed 0 images.\n")
     assert thumbnails(images) == [b"x"] * 5
 
 

@@ -11,7 +11,7 @@ from lxml import etree
 from posting.accounts.models import Token
 from posting.db.base import db
 from posting.db.types import now
-from posting.web.middleware.response_cache import EXTENSION
+from posting.web.response_cache import EXTENSION
 from tests.accounts.test_tokens import change_password, delete_account, reset_password, suspend
 from tests.conftest import TOKEN
 from tests.helpers import ROOT

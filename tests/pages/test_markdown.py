@@ -14,6 +14,7 @@ import pytest
 
 from posting.markdown import MAX_DEPTH, to_plain
 from posting.pages import markdown
+from posting.pages.elements import COLUMN
 from tests.helpers.attacks import ATTACKS
 from tests.helpers.panics import Panic
 from tests.helpers.texts import SHOW_NOTHING
@@ -150,7 +151,7 @@ class TestFootnotes:
         assert "See <em>c</em>." in html
 
     def test_those_of_two_texts_on_a_page_have_other_ids(self):
-        """Also if the texts are the same."""
+        """Even if the texts are the same."""
         texts = [render(self.TEXT, name=name) for name in ("one", "two")]
         ids = [set(re.findall(r'id="([^"]*)"', text)) for text in texts]
         assert ids[0].isdisjoint(ids[1])
@@ -341,15 +342,34 @@ def test_emphasis(text, html):
 @pytest.mark.parametrize("url", [f"{start}{'a' * 21}" for start in IMAGE_URLS])
 def test_images_of_this_service_are_shown(url):
     html = render(f'![A "loom"]({url} "title")')
-    assert html == f'<p><img src="{url}" alt="A &quot;loom&quot;" loading="lazy"></p>'
+    image = f'<img src="{url}" alt="A &quot;loom&quot;" loading="lazy">'
+    assert html == f'<p><a href="{url}" rel="nofollow ugc noopener">{image}</a></p>'
 
 
 def test_an_image_has_its_size():
-    images = [{"id": letter * 21, "width": 48, "height": 32} for letter in "ab"]
+    images = [{"id": letter * 21, "width": 48, "height": 32, "sizes": []} for letter in "ab"]
     html = render(f"![A loom](/images/{'a' * 21})\n![](/images/{'c' * 21})")
-    sized = markdown.add_sizes(html, images)
+    sized = markdown.add_sizes(html, "", images)
     assert f'<img src="/images/{"a" * 21}" width="48" height="32" alt="A loom"' in sized
     assert sized.count("width=") == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "sizes", "files"),
+    [
+        (4000, 3000, [(640, 640, 480), (1600, 1600, 1200)], "{0}/640 640w, {0}/1600 1600w"),
+        (3000, 4000, [(640, 480, 640), (1600, 1200, 1600)], "{0}/640 480w, {0}/1600 1200w"),
+        (1000, 500, [(640, 640, 320)], "{0}/640 640w, {0} 1000w"),
+    ],
+)
+def test_a_browser_chooses_a_size_of_an_image(width, height, sizes, files):
+    image = {"id": "a" * 21, "width": width, "height": height, "sizes": sizes}
+    path = f"/c/images/{'a' * 21}"
+    html = markdown.add_sizes(f'<img src="{path}" alt="A loom">', "/c", [image])
+    assert html == (
+        f'<img src="{path}" width="{width}" height="{height}" srcset="{files.format(path)}" '
+        f'sizes="{COLUMN}" alt="A loom">'
+    )
 
 
 def test_an_image_without_a_description_has_a_name():

@@ -112,7 +112,8 @@ def test_comments_say_whose_they_are_and_on_which_post(alice, bob, search):
     permalink = f"/p/{post['id']}?comment={comment['id']}#c-{comment['id']}"
     assert f'<h2>On <a href="{permalink}" dir="auto">' in html
     [meta] = re.findall(r'<p class="meta by">(.*?)</p>', html)
-    assert meta.startswith('<a class="author" href="/@alice" dir="auto">Alice</a> · <time ')
+    assert meta.startswith('<a class="author" href="/@alice" dir="auto" data-initial="A"')
+    assert ">Alice</a> · <time " in meta
 
 
 def test_members_are_found_by_name(sign_in, search):

@@ -8,7 +8,7 @@ import pytest
 
 from posting.markdown import _plain_beginning
 from posting.pages import markdown
-from posting.web.urls import url_template
+from posting.web.hosts import url_template
 from tests.helpers.moderation import open_reports, report
 from tests.helpers.notifications import told
 from tests.helpers.panics import Panic

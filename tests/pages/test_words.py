@@ -5,7 +5,7 @@ import re
 import pytest
 
 from posting.web.errors import input_codes, problem_codes
-from posting.web.static_files import FOLDER
+from posting.web.system import FOLDER
 
 WORDS = (FOLDER / "words.js").read_text()
 # These have no sentence: the script sends no such request, or shows the errors beside the fields.
@@ -13,12 +13,13 @@ OF_PROGRAMS = set(
     "already_current bad_request cursor_expired expectation_failed forbidden "
     "http_version_not_supported insufficient_scope invalid_input invalid_token "
     "method_not_allowed misdirected_request no_such_lock no_such_pin no_such_suspension "
-    "no_such_thumbnail not_found not_implemented other_host precondition_failed "
+    "no_such_size no_such_thumbnail not_found not_implemented other_host precondition_failed "
     "range_not_satisfiable request_header_fields_too_large search_busy token_not_allowed "
     "unsupported_media_type unsupported_precondition uri_too_long".split()
 )
 OF_PROGRAMS_IN_INPUT = set(
-    "more no_such_notification not_a_choice null out_of_range repeated unknown wrong_type".split()
+    "more no_such_notification not_a_choice null out_of_range repeated too_many unknown "
+    "wrong_type".split()
 )
 
 

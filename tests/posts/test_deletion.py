@@ -11,18 +11,19 @@ from posting.comments import deletion as comment_deletion
 from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.transactions import fetch_all, fetch_value
-from posting.images.models import Image, ImageData, Thumbnail
+from posting.images.models import Image, ImageData, ImageSize, Thumbnail
 from posting.indexes import INDEXES
 from posting.notifications.models import Notification, Subscription
 from posting.posts import deletion
 from posting.posts.models import Post
 from posting.web.idempotency import IdempotencyKey
 from tests.changes.test_changes import follow
+from tests.helpers import pictures
 from tests.helpers.assertions import assert_indexed, assert_problem
 from tests.helpers.changes import cursor_of_now
 
 pytestmark = pytest.mark.usefixtures("stays_consistent")
-PARTS = (Comment, Image, ImageData, Thumbnail, Notification, Subscription)
+PARTS = (Comment, Image, ImageData, ImageSize, Thumbnail, Notification, Subscription)
 LIMIT = 3  # rows in a step
 WORD = "zebra"
 
@@ -58,7 +59,7 @@ def large(alice, bob, eve):
     comment = bob.add_comment(post, f"{WORD} @eve")
     for number in range(4):
         comment = eve.add_comment(post, f"{WORD} {number}", parent_id=comment["id"])
-    alice.add_image(post, alt=WORD)
+    alice.add_image(post, pictures.photo(), alt=WORD)
     return post | {"images": alice.get(f"/posts/{post['id']}").json["images"], "last": comment}
 
 
@@ -93,7 +94,7 @@ def test_no_transaction_deletes_more_rows_than_a_step(app, alice, large, deleted
     assert alice.delete(f"/posts/{large['id']}").status_code == 204
     assert max(deleted_rows) <= LIMIT + 1  # and the post itself
     assert sum(deleted_rows) == total  # so nothing went by cascades
-    assert count(app, *PARTS, Post) == [0] * 7
+    assert count(app, *PARTS, Post) == [0] * 8
 
 
 def test_a_small_post_is_deleted_in_one_transaction(app, alice, monkeypatch, deleted_rows):
@@ -131,6 +132,7 @@ def test_no_reader_sees_a_post_of_which_rows_are_left(request, app, half_deleted
         f"/images/{image['id']}",
         f"/images/{image['id']}/metadata",
         f"/images/{image['id']}/thumbnail",
+        f"/images/{image['id']}/640",
         f"/p/{id}",
         f"/p/{id}?comment={comment}",
         f"/p/{id}/feed.atom",
@@ -237,7 +239,7 @@ def test_an_account_is_deleted_in_such_steps(request, app, large, deleted_rows, 
     deleted_rows[:] = [0]
     assert member.delete("/users/me?content=delete").status_code == 204
     if leaver == "alice":
-        assert count(app, *PARTS, Post) == [0] * 7
+        assert count(app, *PARTS, Post) == [0] * 8
     else:
         assert count(app, Post, Comment) == [1, 1]
     # The last transaction deletes the account with its sessions.
@@ -301,7 +303,7 @@ def test_a_start_finishes_the_deletion_of_a_process_that_was_killed(app, alice, 
     settings = {"POSTING_DATABASE_URL": app.config["DATABASE_URL"]}
     serve = [sys.executable, "-c", "import posting.wsgi"]
     subprocess.run(serve, env=os.environ | settings, check=True)
-    assert count(app, *PARTS, Post) == [0] * 7
+    assert count(app, *PARTS, Post) == [0] * 8
 
 
 def test_the_indexes_have_nothing_left(app, alice, large):

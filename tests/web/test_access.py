@@ -91,12 +91,22 @@ MATRIX = {
     "GET /comments/{comment}": (200, 200, 200, 200, 200, 200),
     "PATCH /comments/{comment}": (401, 403, 200, 403, 403, 200),
     "DELETE /comments/{comment}": (401, 403, 204, 204, 403, 204),
+    "POST /images": (401, 201, 201, 201, 403, 201),
+    "GET /users/me/images": (401, 200, 200, 200, 200, 200),
+    "GET /users/me/images/{unattached}": (401, 404, 200, 404, 200, 200),
+    "DELETE /users/me/images/{unattached}": (401, 404, 204, 404, 403, 204),
     "POST /posts/{post}/images": (401, 403, 201, 403, 403, 201),
     "GET /images/{image}": (200, 200, 200, 200, 200, 200),
     "GET /images/{image}/thumbnail": (200, 200, 200, 200, 200, 200),
+    "GET /images/{photo}/{side}": (200, 200, 200, 200, 200, 200),
     "GET /images/{image}/metadata": (200, 200, 200, 200, 200, 200),
     "PATCH /images/{image}": (401, 403, 200, 403, 403, 200),
     "DELETE /images/{image}": (401, 403, 204, 204, 403, 204),
+    "PUT /users/me/avatar": (401, 200, 200, 200, 403, 200),
+    "DELETE /users/me/avatar": (401, 204, 204, 204, 403, 204),
+    "DELETE /users/{face}/avatar": (401, 403, 403, 204, 403, 403),
+    "GET /avatars/{avatar}": (200, 200, 200, 200, 200, 200),
+    "GET /avatars/{avatar}/64": (200, 200, 200, 200, 200, 200),
     "POST /signup": (201, 201, 201, 201, 201, 201),
     "POST /signin": (200, 200, 200, 200, 200, 200),
     "GET /applications": (401, 403, 403, 200, 403, 403),
@@ -172,6 +182,20 @@ OPEN = {
     *("GET /site", "GET /openapi.json", "GET /docs", "GET /docs/{file}"),
     *FEEDS_BY_TOKEN,
 }
+# The same for an image of Alice that no post or comment has, and for one of her comments.
+OF_OTHER_IMAGES = {
+    "GET /images/{unattached}": (404, 404, 404, 404, 404, 404),
+    "GET /images/{unattached}/thumbnail": (404, 404, 404, 404, 404, 404),
+    "GET /images/{unattached}/metadata": (404, 404, 404, 404, 404, 404),
+    "PATCH /images/{unattached}": (401, 404, 200, 404, 403, 200),
+    "DELETE /images/{unattached}": (401, 404, 204, 404, 403, 204),
+    "GET /images/{image_of_comment}": (200, 200, 200, 200, 200, 200),
+    "GET /images/{image_of_comment}/thumbnail": (200, 200, 200, 200, 200, 200),
+    "GET /images/{image_of_comment}/metadata": (200, 200, 200, 200, 200, 200),
+    "PATCH /images/{image_of_comment}": (401, 403, 200, 403, 403, 200),
+    "DELETE /images/{image_of_comment}": (401, 403, 204, 204, 403, 204),
+}
+STATUSES = MATRIX | OF_OTHER_IMAGES
 # Unknown names in a query are ignored.
 FREE_QUERY = {*PAGES, *FEEDS_BY_TOKEN, "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
 DOCUMENTED_PAGES = {"GET /signin", "GET /signup"}  # at paths of the API
@@ -194,7 +218,12 @@ NAMES = {
     "/moderation/users/<nanoid:id>/removal": "/moderation/users/{user}/removal",
     "/images/<nanoid:id>": "/images/{image}",
     "/images/<nanoid:id>/thumbnail": "/images/{image}/thumbnail",
+    "/images/<nanoid:id>/<any('640','1600'):side>": "/images/{photo}/{side}",
     "/images/<nanoid:id>/metadata": "/images/{image}/metadata",
+    '/users/<nanoid("me"):id>/avatar': "/users/{face}/avatar",
+    "/avatars/<nanoid:id>": "/avatars/{avatar}",
+    "/avatars/<nanoid:id>/64": "/avatars/{avatar}/64",
+    "/users/me/images/<nanoid:id>": "/users/me/images/{unattached}",
     '/users/<nanoid("me"):id>': "/users/{user}",
     '/users/<nanoid("me"):id>/comments': "/users/{user}/comments",
     "/sessions/<nanoid:id>": "/sessions/{session}",
@@ -254,12 +283,12 @@ def url_of(id_of):
 
 def template(path):
     """Return a path of the matrix as the document has it."""
-    names = {"username": "{username}", "feed": "{token}"}
+    names = {"username": "{username}", "feed": "{token}", "side": "{side}"}
     return re.sub("{(.+?)}", lambda name: names.get(name[1], "{id}"), path)
 
 
 def body_of(operation):
-    if operation == "POST /posts/{post}/images":
+    if operation in {"POST /images", "POST /posts/{post}/images", "PUT /users/me/avatar"}:
         return {"data": {"file": (BytesIO(pictures.png()), "a.png")}}
     writes = operation.startswith(("PATCH", "POST", "PUT")) and not operation.endswith("/approval")
     return {"json": BODIES.get(operation, {} if writes else None)}
@@ -276,12 +305,12 @@ def documented_codes(client, operation, status):
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("operation", MATRIX)
+@pytest.mark.parametrize("operation", STATUSES)
 def test_each_role_gets_the_status_in_the_matrix(operation, role, request, url_of):
     client = request.getfixturevalue(role)
     method, path = operation.split()
     with client.open(url_of(path), method=method, **body_of(operation)) as response:
-        assert response.status_code == MATRIX[operation][ROLES.index(role)]
+        assert response.status_code == STATUSES[operation][ROLES.index(role)]
     if response.status_code in {401, 403} and operation not in UNDOCUMENTED:
         anonymous = request.getfixturevalue("anonymous")
         codes = documented_codes(anonymous, operation, response.status_code)
@@ -291,14 +320,14 @@ def test_each_role_gets_the_status_in_the_matrix(operation, role, request, url_o
 @pytest.mark.posting_settings(READING="members")
 class TestMembersOnly:
     @pytest.mark.parametrize("role", ROLES)
-    @pytest.mark.parametrize("operation", MATRIX)
+    @pytest.mark.parametrize("operation", STATUSES)
     def test_visitors_get_401_and_the_other_roles_what_they_get_otherwise(
         self, operation, role, request, url_of
     ):
         client = request.getfixturevalue(role)
         method, path = operation.split()
         is_refused = role == "anonymous" and operation not in OPEN
-        expected = 401 if is_refused else MATRIX[operation][ROLES.index(role)]
+        expected = 401 if is_refused else STATUSES[operation][ROLES.index(role)]
         with client.open(url_of(path), method=method, **body_of(operation)) as response:
             assert response.status_code == expected
 
@@ -334,7 +363,7 @@ def test_the_session_of_an_inactive_account_is_that_of_a_visitor(
         setattr(db.session.get(User, moderator.user["id"]), state, now())
         db.session.commit()
     with moderator.open(url, method=method, **body_of(operation)) as response:
-        assert response.status_code == MATRIX[operation][ROLES.index("anonymous")]
+        assert response.status_code == STATUSES[operation][ROLES.index("anonymous")]
 
 
 @pytest.mark.parametrize("operation", MATRIX)

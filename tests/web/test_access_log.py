@@ -7,7 +7,7 @@ import re
 import pytest
 from prometheus_client import REGISTRY
 
-from posting import logs
+from posting.web import logs
 from tests.helpers.assertions import assert_problem
 
 

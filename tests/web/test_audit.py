@@ -7,9 +7,9 @@ import pytest
 import sqlalchemy as sa
 from flask.logging import default_handler
 
-from posting import logs
 from posting.db.base import db
-from posting.web import audit
+from posting.web import logs
+from posting.web.logs import audit
 from tests.conftest import PASSWORD, TOKEN
 
 CREDENTIALS = {"username": "alice", "password": PASSWORD}
@@ -133,7 +133,7 @@ def test_moderation_is_logged(moderator, post, events):
     ],
 )
 def test_values_with_spaces_are_quoted(events, caplog, act, line):
-    audit.log("moderation", act=act)
+    audit("moderation", act=act)
     assert caplog.messages == [line]
     assert events()[0]["act"] == act
 

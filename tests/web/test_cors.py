@@ -2,7 +2,7 @@
 
 import pytest
 
-from posting.web import cross_origin
+from posting.web import security
 from tests.helpers.assertions import assert_problem
 
 TRUSTED, OTHER_TRUSTED = "https://app.example.org", "https://other.example.org"
@@ -18,7 +18,7 @@ UNTRUSTED = (
 
 
 ORIGINS = f"{TRUSTED} {OTHER_TRUSTED}"
-ANY = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": cross_origin.EXPOSED}
+ANY = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": security.EXPOSED}
 EVIL = "https://evil.example"
 FROM_EVIL = {"Origin": EVIL, "Sec-Fetch-Site": "cross-site"}
 
@@ -53,7 +53,7 @@ def test_a_trusted_origin_reads_every_response(client, method, path, status):
     assert allowed(response) == {
         "Access-Control-Allow-Origin": TRUSTED,
         "Access-Control-Allow-Credentials": "true",
-        "Access-Control-Expose-Headers": cross_origin.EXPOSED,
+        "Access-Control-Expose-Headers": security.EXPOSED,
     }
     assert response.headers.getlist("Vary") == ["Origin"]
 
@@ -155,14 +155,14 @@ def test_a_preflight_allows_what_the_interface_takes(client):
     assert {"Authorization", "Content-Type", "If-Match", "Idempotency-Key"} <= set(names)
     headers["Origin"] = EVIL
     others = allowed(client.options("/posts", headers=headers))
-    assert others == ANY | dict(cross_origin.PREFLIGHT)
+    assert others == ANY | dict(security.PREFLIGHT)
 
 
 def test_the_document_lists_no_header_that_is_not_exposed(client):
     headers = client.get("/openapi.json").json["components"]["headers"]
     # These are for browsers, not for scripts.
     hidden = {"Cache-Control", "Set-Cookie", "WWW-Authenticate"}
-    assert headers.keys() - hidden == set(cross_origin.EXPOSED.split(", "))
+    assert headers.keys() - hidden == set(security.EXPOSED.split(", "))
 
 
 def test_a_cached_response_has_the_headers_of_its_own_request(client):

@@ -29,6 +29,7 @@ from tests.helpers.assertions import assert_headers, assert_problem, resolved
 from tests.web.test_access import BODIES, NAMES, template
 
 PATHS = {template(path): path for path in NAMES.values()}
+UPLOADS = {"POST /images", "POST /posts/{id}/images", "PUT /users/me/avatar"}
 CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 
 
@@ -38,7 +39,8 @@ def object_id(id_of):
 
     def object_id(operation):
         path = PATHS.get(operation.split()[1], "") if "{id}" in operation else ""
-        return id_of(re.findall(r"{(\w+)}", path)[-1]) if path else ""
+        kinds = re.findall(r"{(\w+)}", path.removesuffix("/{side}"))
+        return id_of(kinds[-1]) if kinds else ""
 
     return object_id
 
@@ -85,7 +87,7 @@ def documented(app, anonymous):
 
 def body_of(operation, **changes):
     """Return the arguments of a test client for a valid body of an operation."""
-    if operation == "POST /posts/{id}/images":
+    if operation in UPLOADS:
         return {"data": {"file": (BytesIO(pictures.png()), "a.png")} | changes}
     if takes_json(operation):
         method, path = operation.split()
@@ -101,7 +103,7 @@ def takes_json(operation):
 
 def send(client, operation, id="x", token="x", **arguments):
     method, path = operation.split()
-    values = {"token": token}
+    values = {"token": token, "side": "640"}
     url = re.sub(r"{(\w+)}", lambda name: values.get(name[1], id), path)
     return client.open(url, method=method, **arguments)
 
@@ -128,6 +130,8 @@ def test_each_404_is_as_documented(documented, moderator, id_of):
         id, body = "a" * 21, body_of(case.operation)
         if case.code in {"no_such_suspension", "no_such_lock", "no_such_pin"}:
             id = id_of("user" if "/users/" in case.operation else "post")
+        if case.code == "no_such_avatar" and "/users/" in case.operation:
+            id = moderator.user["id"]
         case.assert_matches(send(moderator, case.operation + query, id, token, **body))
 
 
@@ -207,7 +211,7 @@ def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, m
         if case.code == "has_content":
             id = bob.user["id"]
         with monkeypatch.context() as patched:
-            patched.setattr(idempotency, "store", store)
+            patched.setattr(idempotency, "store_response", store)
             patched.setattr("posting.moderation.views.acts.MAX_PINNED", 0)
             if case.code == "already_reported":
                 patched.setattr("posting.moderation.store.insert_report", insert_report)
@@ -248,8 +252,9 @@ def test_each_422_is_as_documented(documented, moderator, id_of):
     for case in cases:
         takes_body = takes_json(case.operation)
         body = {"json": {}} if takes_body else {}
-        if case.operation == "POST /posts/{id}/images":
-            body = {"data": {"alt": "A loom"}, "content_type": "multipart/form-data"}
+        if case.operation in UPLOADS:
+            names = {} if case.operation.startswith("PUT") else {"alt": "A loom"}
+            body = {"data": names, "content_type": "multipart/form-data"}
         # Other bodies have a required field.
         is_refused = takes_body and case.operation not in {"PATCH /users/me", "POST /invitations"}
         query = "" if is_refused or "{id}" in case.operation else "?page=1"
@@ -266,7 +271,7 @@ def test_each_400_is_as_documented(documented, moderator, make_app):
         if case.code == "other_host":
             response = send(other_host, case.operation, headers={"Host": "example.net"})
         else:
-            is_form = case.operation == "POST /posts/{id}/images"
+            is_form = case.operation in UPLOADS
             content_type = "multipart/form-data" if is_form else "application/json"
             response = send(moderator, case.operation, data=b"x", content_type=content_type)
         case.assert_matches(response)
@@ -276,10 +281,15 @@ def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
     moderator = sign_in("mel", role="moderator")
     client = moderator.copy(make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024))
     large = b"x" * 2000
+    moderator.send_image(pictures.photo())
+    own, post = client.copy(make_app(MAX_MEMBER_BYTES=1024)), client.create_post("x")
     for case in documented(413, client):
+        if case.code == "quota_exceeded":
+            case.assert_matches(send(own, case.operation, post["id"], **body_of(case.operation)))
+            continue
         form = {"data": {"file": (BytesIO(large), "a.png")}}
         body = {"data": large, "content_type": "application/json"}
-        is_form = case.operation == "POST /posts/{id}/images"
+        is_form = case.operation in UPLOADS
         case.assert_matches(send(client, case.operation, **(form if is_form else body)))
     for case in documented(415, client):
         body = {"data": b"x", "content_type": "text/plain"}
@@ -294,7 +304,7 @@ def test_each_429_is_as_documented(documented, make_app, sign_in):
     comment = alice.add_comment(post, "A comment")
     client = alice.copy(make_app(RATE_LIMITS="on", **limits))
     cases = documented(429, client)
-    assert len(operations(cases)) == 19
+    assert len(operations(cases)) == 21
     # These come last, because their failures count for the address too.
     guesses = {"POST /signin": "username", "POST /password-resets": "code"}
     for case in sorted(cases, key=lambda case: case.operation in guesses):
@@ -380,12 +390,13 @@ def test_other_503_are_as_documented(documented, alice, post, monkeypatch):
         raise imaging.OwnImageError
 
     monkeypatch.setattr(imaging, "reencode", fail)
+    monkeypatch.setattr(imaging, "make_faces", fail)
     monkeypatch.setattr("posting.web.system.is_current", lambda: False)
     monkeypatch.setattr(turns, "PLACES", 0)
     monkeypatch.setattr(passwords, "count_places", lambda: 0)
     of_the_database = {"database_busy", "database_moved", "query_timeout"}
     cases = [case for case in documented(503) if case.code not in of_the_database]
-    assert len(cases) == 11
+    assert len(cases) == 15
     for case in cases:
         query = "?q=engines" if case.code == "search_busy" else ""
         new = {"password": "a new one", "current_password": PASSWORD}

@@ -13,9 +13,7 @@ from gunicorn.workers.base import Worker
 from werkzeug.exceptions import HTTPException
 
 import posting
-from posting.web.errors import input_codes, plain_code, problem_codes
-from posting.web.messages import Message
-from posting.web.problems import Coded
+from posting.web.errors import Coded, Message, input_codes, plain_code, problem_codes
 from tests.helpers.assertions import assert_problem
 
 ROOT = Path(__file__).parents[2]

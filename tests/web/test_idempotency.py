@@ -16,9 +16,8 @@ from posting.images.models import Image
 from posting.posts.models import Post
 from posting.posts.schemas import IMAGES_PER_POST
 from posting.web.endpoint import Blueprint
-from posting.web.fields import TimestampInput, Words
 from posting.web.idempotency import IdempotencyKey
-from posting.web.schemas import Input
+from posting.web.schemas import Input, TimestampInput, Words
 from tests.conftest import POSTGRES
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_problem, error_locations

@@ -20,7 +20,7 @@ def content(alice):
     """Ids and names of what Alice has written, by the names in the rules of routes."""
     alice.patch("/users/me", json={"display_name": f"{MARK} Ada", "bio": f"About {MARK}"})
     post = alice.create_post(f"On {MARK}", content=f"They *weave* {MARK}.")
-    image = alice.add_image(post, pictures.png(), alt=f"A {MARK}")
+    image = alice.add_image(post, pictures.photo(), alt=f"A {MARK}")
     comment = alice.add_comment(post, f"More {MARK}")
     return {
         "/posts": post["id"],
@@ -44,6 +44,8 @@ def urls_of(app, content):
             def fill(name, folder=folder):
                 if name[1] == "filename":
                     return "pages.css" if folder == "/static" else "swagger-ui.css"
+                if name[1] == "side":
+                    return "640"
                 if values:
                     return values[name[1]]
                 return content.get(name[1]) or content.get(folder) or UNKNOWN["id"]

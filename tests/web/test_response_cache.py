@@ -9,12 +9,12 @@ from threading import Event
 import pytest
 import sqlalchemy as sa
 
-from posting import create_app, logs
+from posting import create_app
 from posting.db.commits import CommitWatch
 from posting.db.transactions import fetch_one, transaction
 from posting.posts.models import Post
-from posting.web.middleware import response_cache
-from posting.web.middleware.response_cache import EXTENSION
+from posting.web import logs, response_cache
+from posting.web.response_cache import EXTENSION
 from tests.conftest import POSTGRES
 
 

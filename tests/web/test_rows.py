@@ -4,8 +4,7 @@ import pytest
 from marshmallow import fields
 
 from posting.posts.models import Post
-from posting.web.rows import columns, select
-from posting.web.schemas import Output
+from posting.web.schemas import Output, columns, select
 
 
 class Headline(Output):

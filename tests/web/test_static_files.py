@@ -4,15 +4,15 @@ import shutil
 
 import pytest
 
-from posting.web import static_files
-from posting.web.static_files import DIGEST, FOLDER
+from posting.web import system
+from posting.web.system import DIGEST, FOLDER
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A copy of the folder, as if the code had been installed there."""
     folder = shutil.copytree(FOLDER, tmp_path / "static")
-    monkeypatch.setattr(static_files, "FOLDER", folder)
+    monkeypatch.setattr(system, "FOLDER", folder)
     return folder
 
 

@@ -7,8 +7,8 @@ from posting.accounts.current_user import MODERATOR_REQUIRED
 from posting.accounts.store import NoSuchApplication
 from posting.moderation import log
 from posting.web.endpoint import Blueprint, Reply
+from posting.web.hosts import external_url
 from posting.web.schemas import PageQuery
-from posting.web.urls import external_url
 
 applications = Blueprint(
     "applications", __name__, description="Accounts that wait for the approval of a moderator"
@@ -40,7 +40,7 @@ def approve(id: str) -> Reply:
     """Approve an account, so that its owner can sign in."""
     if not store.approve_account(id):
         raise NoSuchApplication
-    log.record("approved", "user", id, id)
+    log.record_act("approved", "user", id, id)
     return store.get_user(id), {"Location": external_url("users.get_user", id=id)}
 
 
@@ -51,5 +51,5 @@ def refuse(id: str) -> Reply:
     """Refuse an account, which is deleted."""
     if not store.refuse_account(id):
         raise NoSuchApplication
-    log.record("refused", "user", id, id)
+    log.record_act("refused", "user", id, id)
     return None

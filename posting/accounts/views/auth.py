@@ -27,15 +27,13 @@ from posting.accounts.store import UsernameTaken, create_account, find_account, 
 from posting.db.types import now, to_rfc3339
 from posting.invitations.store import record_use, take_use
 from posting.notifications.telling import tell_of_application
-from posting.web import audit
 from posting.web.endpoint import Access, Blueprint, Reply
-from posting.web.errors import NotSignedIn
+from posting.web.errors import Coded, NotSignedIn
 from posting.web.etags import Condition
+from posting.web.hosts import client_ip, external_url
 from posting.web.limits import Counts, Hits, Limit
-from posting.web.middleware.proxy import client_ip
-from posting.web.problems import Coded
-from posting.web.rows import pick
-from posting.web.urls import external_url
+from posting.web.logs import audit
+from posting.web.schemas import pick
 
 # Attempts, because hashing is what costs.
 SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", counts=Counts.ATTEMPTS, refunded=(PasswordsBusy,))
@@ -108,7 +106,7 @@ def sign_up(body: dict[str, Any], prepared: str) -> Reply:
         record_use(use, user["id"])
     if is_pending:
         tell_of_application(user["id"])
-    audit.log("sign-up", user=user["id"])
+    audit("sign-up", user=user["id"])
     if is_pending:
         user["state"] = PENDING
     return user, {"Location": external_url("users.get_user", id=user["id"])}
@@ -120,7 +118,7 @@ def verify_credentials(body: dict[str, str], hits: Hits) -> VerifiedAccount:
     with guess(user.id if user else body["username"].lower(), hits):
         verified = verify_password(user, body["password"])
         if verified is None:
-            audit.log("sign-in-failed", user=user.id if user else None)
+            audit("sign-in-failed", user=user.id if user else None)
             raise WrongCredentials
         accept_guess(verified.id, hits)
         return VerifiedAccount(verified, current_hash(verified, body["password"]))
@@ -146,7 +144,7 @@ def sign_in(body: dict[str, str], prepared: VerifiedAccount) -> Reply:
     if prepared.password_hash != user.password_hash:
         store_password_hash(user.id, prepared.password_hash)
     token = sessions.open_session(user.id)
-    audit.log("sign-in", user=user.id)
+    audit("sign-in", user=user.id)
     return pick(schemas.User, user), sessions.cookie_header(token)
 
 
@@ -154,7 +152,7 @@ def sign_in(body: dict[str, str], prepared: VerifiedAccount) -> Reply:
 def sign_out() -> Reply:
     """Sign out. Ends the session sent with the request, if there is one."""
     if user_id := sessions.end_current_session():
-        audit.log("sign-out", user=user_id)
+        audit("sign-out", user=user_id)
     return None, sessions.cookie_header(None)
 
 
@@ -189,5 +187,5 @@ def delete_session(id: str, condition: Condition) -> Reply:
     condition.require_body(sessions.get_session(current_user.id, id, current_id=current_id))
     if not sessions.end_session(current_user.id, id):
         raise NoSuchSession
-    audit.log("sign-out")
+    audit("sign-out")
     return None, sessions.cookie_header(None) if id == current_id else {}

@@ -35,14 +35,13 @@ from posting.accounts.store import (
     sign_out_everywhere,
     store_password_hash,
 )
-from posting.web import audit
 from posting.web.endpoint import PUBLIC, Blueprint, Reply
-from posting.web.errors import InvalidInput
+from posting.web.errors import InvalidInput, Message
 from posting.web.etags import etag_header
+from posting.web.hosts import external_url
 from posting.web.limits import Hits
-from posting.web.messages import Message
-from posting.web.rows import pick
-from posting.web.urls import external_url
+from posting.web.logs import audit
+from posting.web.schemas import pick
 
 INVALID_LINK = Message("invalid_code", "This link has expired or has been used. Ask for another.")
 INVALID_CODE = Message(
@@ -60,7 +59,7 @@ def verify_reset(body: dict[str, str], hits: Hits) -> VerifiedAccount:
         is_right = is_link(body["code"]) if by_link else is_recovery_code(id, body["recovery_code"])
         account = find_account_by_id(id) if id and is_right else None
         if account is None:
-            audit.log("password-reset-failed")
+            audit("password-reset-failed")
             raise _invalid_reset(by_link=by_link)
         accept_guess(account.id, hits)
         if is_own_name(body["password"], account.username):
@@ -93,7 +92,7 @@ def reset_password(body: dict[str, str], prepared: VerifiedAccount) -> Reply:
         raise _invalid_reset(by_link=by_link)
     store_password_hash(account.id, prepared.password_hash)
     sign_out_everywhere(account.id, keep_recovery_codes=not by_link)
-    audit.log("password-reset", user=account.id)
+    audit("password-reset", user=account.id)
     return pick(schemas.User, account)
 
 
@@ -115,7 +114,7 @@ def verify_own_password(body: dict[str, str], hits: Hits) -> None:
     user = get_own_account()
     with guess(user.id, hits, by_owner=True):
         if not verify_password(user, body["current_password"]):
-            audit.log("password-refused")
+            audit("password-refused")
             raise InvalidInput.at("/current_password", WRONG_PASSWORD)
         accept_guess(user.id, hits)
 
@@ -136,6 +135,6 @@ def create_recovery_codes(body: dict[str, str]) -> Reply:
     lock_current_user(exclusively=True)
     codes = replace_recovery_codes(current_user.id)
     left = count_recovery_codes(current_user.id)
-    audit.log("recovery-codes-created")
+    audit("recovery-codes-created")
     headers = etag_header(left) | {"Location": external_url("recovery.get_recovery_codes")}
     return left | {"codes": codes}, headers

@@ -4,15 +4,20 @@ from typing import Any
 
 from posting.accounts import schemas
 from posting.accounts import tokens as access_tokens
-from posting.accounts.current_user import SESSION_REQUIRED, current_user, lock_current_user, user_id
+from posting.accounts.current_user import (
+    SESSION_REQUIRED,
+    current_user,
+    current_user_id,
+    lock_current_user,
+)
 from posting.accounts.tokens import NoSuchToken
-from posting.web import audit
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition, etag_header
+from posting.web.hosts import external_url
 from posting.web.limits import Limit
-from posting.web.urls import external_url
+from posting.web.logs import audit
 
-LIMIT = Limit("tokens", "LIMIT_POSTS", user_id)
+TOKEN_LIMIT = Limit("tokens", "LIMIT_POSTS", current_user_id)
 
 tokens = Blueprint("tokens", __name__, description="Tokens by which programs act as a user")
 
@@ -26,7 +31,7 @@ def list_tokens() -> Reply:
 @tokens.post(
     "/tokens",
     access=SESSION_REQUIRED,
-    limits=[LIMIT],
+    limits=[TOKEN_LIMIT],
     body=schemas.TokenInput(),
     status=201,
     returns=schemas.NewToken(),
@@ -37,7 +42,7 @@ def create_token(body: dict[str, Any]) -> Reply:
     """Create a token. Only this response contains it."""
     lock_current_user(exclusively=True)
     token = access_tokens.create_token(current_user.id, **body)
-    audit.log("token-created", token=token["id"])
+    audit("token-created", token=token["id"])
     headers = etag_header({name: token[name] for name in token if name != "token"})
     return token, headers | {"Location": external_url("tokens.get_token", id=token["id"])}
 
@@ -62,5 +67,5 @@ def delete_token(id: str, condition: Condition) -> Reply:
     condition.require_body(access_tokens.get_token(current_user.id, id))
     if not access_tokens.delete_token(current_user.id, id):
         raise NoSuchToken
-    audit.log("token-deleted", token=id)
+    audit("token-deleted", token=id)
     return None

@@ -30,14 +30,12 @@ from posting.accounts.passwords import (
 )
 from posting.accounts.store import NoSuchUser, UsernameTaken, unique_username
 from posting.db.transactions import Row, unit_of_work
-from posting.web import audit
 from posting.web.endpoint import SHARED, Blueprint, Reply
-from posting.web.errors import InvalidInput, NotSignedIn
+from posting.web.errors import Coded, InvalidInput, Message, NotSignedIn
 from posting.web.etags import Condition, etag_of
 from posting.web.limits import Hits
-from posting.web.messages import Message
-from posting.web.problems import Coded
-from posting.web.rows import pick
+from posting.web.logs import audit
+from posting.web.schemas import pick
 
 CURRENT_PASSWORD_MISSING = Message("required", "A new password needs the current one.")
 
@@ -102,7 +100,7 @@ def verify_change(body: dict[str, Any], condition: Condition, hits: Hits) -> Ver
             raise InvalidInput.at("/password", schemas.SAME_AS_USERNAME)
         with guess(user.id, hits, by_owner=True):
             if not verify_password(user, current_password):
-                audit.log("password-refused")
+                audit("password-refused")
                 raise InvalidInput.at("/current_password", WRONG_PASSWORD)
             accept_guess(user.id, hits)
             password_hash = hash_password(password)
@@ -125,7 +123,7 @@ def edit_me(body: dict[str, Any], condition: Condition, prepared: VerifiedChange
     if prepared.password_hash:
         store.sign_out_everywhere(user.id, except_session=current_user.session_id)
         store.store_password_hash(user.id, prepared.password_hash)
-        audit.log("password-changed")
+        audit("password-changed")
     with unique_username():
         store.edit_user(user, body)
     return store.get_user(user.id)
@@ -180,7 +178,7 @@ def delete_me(query: dict[str, str], condition: Condition, prepared: Row) -> Rep
     """Delete your own account and its sessions; its posts and comments too if you choose so."""
     user = _lock_if(prepared, condition)  # again, because clear_me may have taken long
     delete_account(user.id, with_content=query["content"] == "delete")
-    audit.log("account-deleted")
+    audit("account-deleted")
     return None, sessions.cookie_header(None)
 
 

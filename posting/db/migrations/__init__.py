@@ -70,7 +70,7 @@ def is_missing(file: Path) -> bool:
 def require_current() -> None:
     """Require a database with a current schema, for a command that works on its content.
 
-    Raise StartError as `ensure_current` does, also if there is no database.
+    Raise StartError as `ensure_current` does, even if there is no database.
     """
     require_database()
     ensure_current()

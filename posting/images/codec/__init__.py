@@ -10,22 +10,27 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import BoundedSemaphore, Lock, Timer
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 # The child process gets this process's packages, but not its environment or working directory.
 # It gets the code of the running version too, because an upgrade may have replaced the file.
 COMMAND = (sys.executable, "-s", "-P", "-c", Path(__file__).with_name("child.py").read_text())
 MAX_SECONDS = 30
-MAX_HEADER_BYTES = 1000  # the line of JSON before the thumbnail and the image
+MAX_HEADER_BYTES = 1000  # the line of JSON before the renditions and the image
 CRASH_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 MEDIA_TYPES = {"image/png", "image/jpeg", "image/webp", "image/gif"}
 THUMBNAIL_SIDE = 320  # pixels
 MAX_THUMBNAIL_BYTES = 20_000
+# The longest sides of an image in the sizes for pages, and their maximum numbers of bytes.
+SIZES = {640: 200_000, 1600: 800_000}
+LIMITS = {THUMBNAIL_SIDE: MAX_THUMBNAIL_BYTES, **SIZES}
+# The sides of the two copies of a face, and their maximum numbers of bytes.
+FACE_LIMITS = {256: 30_000, 64: 5_000}
 
 # Decoding can take 500 MB and a core for seconds, so each worker decodes one image at a time. A
 # waiting request holds a thread, and half of the threads must stay free for other requests.
@@ -52,12 +57,20 @@ class OwnImageError(Exception):
 
 
 @dataclass(frozen=True)
-class Thumbnail:
-    """A small rendition of an image, as WebP."""
+class Rendition:
+    """A small copy of an image, as WebP."""
 
     width: int
     height: int
     data: bytes
+
+
+@dataclass(frozen=True)
+class Renditions:
+    """The small copies of an image: its thumbnail, and its sizes for pages by their sides."""
+
+    thumbnail: Rendition
+    sizes: Mapping[int, Rendition]
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,7 @@ class ReencodedImage:
     width: int
     height: int
     data: bytes
-    thumbnail: Thumbnail
+    renditions: Renditions
 
 
 @contextmanager
@@ -95,21 +108,37 @@ def reencode(data: bytes, *, max_bytes: int) -> ReencodedImage:
 
     Raise ImageError or BusyError.
     """
-    return _process(data, max_bytes)
+    properties, renditions, encoded = _process(data, max_bytes, LIMITS)
+    thumbnail = renditions.pop(THUMBNAIL_SIDE)
+    return ReencodedImage(**properties, data=encoded, renditions=Renditions(thumbnail, renditions))
 
 
-def make_thumbnail(data: bytes) -> Thumbnail:
-    """Decode an image that `reencode` has encoded, and make its thumbnail.
+def make_renditions(data: bytes) -> Renditions:
+    """Decode an image that `reencode` has encoded, and make its renditions.
 
     Raise ImageError or BusyError.
     """
-    return _process(data, 0).thumbnail
+    _, renditions, _ = _process(data, 0, LIMITS)
+    return Renditions(renditions.pop(THUMBNAIL_SIDE), renditions)
 
 
-def _process(data: bytes, max_bytes: int) -> ReencodedImage:
-    """Return an image with its thumbnail. With 0 bytes, it is not encoded and has no data."""
+def make_faces(data: bytes) -> dict[int, bytes]:
+    """Decode an image, and return the square in its middle as WebPs, by their sides.
+
+    Raise ImageError or BusyError.
+    """
+    _, renditions, _ = _process(data, 0, FACE_LIMITS)
+    return {side: renditions[side].data for side in FACE_LIMITS}
+
+
+# The properties of an image, its renditions by their sides, and its new encoding.
+_Processed = tuple[dict[str, Any], dict[int, Rendition], bytes]
+
+
+def _process(data: bytes, max_bytes: int, limits: Mapping[int, int]) -> _Processed:
+    """Return an image and its renditions. With 0 bytes, it is not encoded and has no data."""
     with _acquired(_queue, timeout=0), _acquired(_decoder, timeout=MAX_WAIT_SECONDS):
-        status, output, errors = _run_codec(data, max_bytes)
+        status, output, errors = _run_codec(data, max_bytes, limits)
     if status == -signal.SIGXCPU:
         raise ImageError("Cannot be decoded: it takes too long.")
     if -status in CRASH_SIGNALS:
@@ -119,30 +148,42 @@ def _process(data: bytes, max_bytes: int) -> ReencodedImage:
         _logger.error("The image decoder failed with status %d: %s", status, errors)
         raise BusyError
     try:
-        return _parse(output)
+        return _parse(output, limits)
     except (KeyError, TypeError, ValueError) as error:
         _logger.error("The output of the image decoder is not valid: %r", error)
         raise BusyError from error
 
 
-def _parse(output: bytes) -> ReencodedImage:
+def _parse(output: bytes, limits: Mapping[int, int]) -> _Processed:
     """Return what the codec has written. Raise ImageError, or an error if it is not valid."""
     start = output.find(b"\n") + 1
     properties = json.loads(output[:start])
     if "error" in properties:
         raise ImageError(properties["error"])
-    width, height, size = (properties["thumbnail"][name] for name in ("width", "height", "bytes"))
-    end = start + size
-    thumbnail = Thumbnail(width, height, output[start:end])
-    image = ReencodedImage(data=output[end:], **properties | {"thumbnail": thumbnail})
+    found = {}
+    for described in properties.pop("renditions"):
+        side, width, height, size = (
+            described[name] for name in ("side", "width", "height", "bytes")
+        )
+        if (
+            any(type(number) is not int for number in (side, width, height, size))
+            or side in found
+            or not 1 <= min(width, height) <= max(width, height) <= side
+            or not 1 <= size <= limits[side]
+        ):
+            raise ValueError("the header does not describe a rendition")
+        found[side] = Rendition(width, height, output[start : start + size])
+        start += size
+    media_type, width, height = (properties[name] for name in ("media_type", "width", "height"))
     if (
-        image.media_type not in MEDIA_TYPES
-        or min(image.width, image.height) < 1
-        or not 1 <= min(width, height) <= max(width, height) <= THUMBNAIL_SIDE
-        or not 1 <= len(thumbnail.data) == size <= MAX_THUMBNAIL_BYTES
+        len(properties) > 3
+        or media_type not in MEDIA_TYPES
+        or any(type(number) is not int or number < 1 for number in (width, height))
+        or start > len(output)
+        or not found.keys() >= limits.keys() - SIZES.keys()
     ):
         raise ValueError("the header does not describe an image")
-    return image
+    return properties, found, output[start:]
 
 
 @contextmanager
@@ -155,12 +196,12 @@ def _acquired(semaphore: BoundedSemaphore, *, timeout: float) -> Iterator[None]:
         semaphore.release()
 
 
-def _run_codec(data: bytes, max_bytes: int) -> tuple[int, bytes, str]:
+def _run_codec(data: bytes, max_bytes: int, limits: Mapping[int, int]) -> tuple[int, bytes, str]:
     """Run the codec; return its exit status, its output up to the size limit, and its stderr."""
-    max_output = MAX_HEADER_BYTES + MAX_THUMBNAIL_BYTES + max_bytes
+    max_output = MAX_HEADER_BYTES + sum(limits.values()) + max_bytes
     try:
         child = subprocess.Popen(  # noqa: S603 - the command is a constant
-            [*COMMAND, str(max_bytes), str(MAX_THUMBNAIL_BYTES)],
+            [*COMMAND, str(max_bytes), json.dumps(limits)],
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

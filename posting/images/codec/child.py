@@ -16,7 +16,7 @@ import sys
 import warnings
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 from typing import Any
@@ -85,9 +85,18 @@ SMALLER: dict[str, dict[str, Any]] = {
     "GIF": {"optimize": True},
 }
 
-# The longest side and the quality of a thumbnail, in the order in which they are tried. With the
-# last, any image has less than 20 KB.
-THUMBNAIL_TRIES = ((320, 75), (320, 50), (320, 25), (200, 25), (100, 0))
+# The longest side and the quality of each small copy of an image, in the order in which they are
+# tried. With the last try of the thumbnail, any image has less than 20 KB.
+THUMBNAIL_SIDE = 320
+# The sides of the square copies of a face.
+FACE_SIDES = (256, 64)
+TRIES = {
+    256: ((256, 80), (256, 50), (256, 25), (128, 25)),
+    64: ((64, 80), (64, 50), (64, 0)),
+    1600: ((1600, 70), (1600, 50), (1600, 25)),
+    640: ((640, 75), (640, 50), (640, 25)),
+    THUMBNAIL_SIDE: ((320, 75), (320, 50), (320, 25), (200, 25), (100, 0)),
+}
 
 Image.preinit()  # imports plugins, which also fails once no file can be opened
 
@@ -106,16 +115,18 @@ class ImageError(Exception):
 
 
 def main() -> None:
-    """Read a file from stdin; write a line of JSON, the thumbnail and the new file to stdout.
+    """Read a file from stdin; write a line of JSON, the renditions and the new file to stdout.
 
-    The arguments are the maximum sizes of the new file and of the thumbnail. What has the size 0 is
-    not made.
+    The arguments are the maximum size of the new file, which is not made with the size 0, and those
+    of the renditions, by their sides, as JSON.
     """
     limit_resources()
-    max_bytes, max_thumbnail = map(int, sys.argv[1:])
+    max_bytes, limits = map(json.loads, sys.argv[1:])
     try:
-        properties, *files = reencode(
-            sys.stdin.buffer.read(), max_bytes=max_bytes, max_thumbnail=max_thumbnail
+        properties, files = reencode(
+            sys.stdin.buffer.read(),
+            max_bytes=max_bytes,
+            limits={int(side): limit for side, limit in limits.items()},
         )
     except ImageError as error:
         properties, files = {"error": str(error)}, []
@@ -135,12 +146,13 @@ def limit_resources() -> None:
 
 
 def reencode(
-    data: bytes, *, max_bytes: int, max_thumbnail: int
-) -> tuple[dict[str, Any], bytes, bytes]:
-    """Return the properties of an image, its thumbnail, and its new encoding.
+    data: bytes, *, max_bytes: int, limits: Mapping[int, int]
+) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the properties of an image, and its renditions and its new encoding.
 
     The format stays the same and metadata is removed. A still image is turned upright and converted
-    to sRGB. What has a maximum size of 0 is not made and is empty.
+    to sRGB. With `max_bytes` of 0, the encoding is empty. `limits` has the maximum sizes of the
+    renditions by their sides. Those of a face are of the square in the middle.
 
     Raise ImageError.
     """
@@ -151,13 +163,17 @@ def reencode(
             "width": image.width,
             "height": image.height,
         }
-        encoded = thumbnail = b""
-        if max_bytes:
-            encoded = _encode(image, format, options, max_bytes)
-        if max_thumbnail:  # now, since converting a GIF changes the palette that is encoded
-            image.seek(0)
-            (width, height), thumbnail = make_thumbnail(image, max_thumbnail)
-            properties["thumbnail"] = {"width": width, "height": height, "bytes": len(thumbnail)}
+        encoded = _encode(image, format, options, max_bytes) if max_bytes else b""
+        if FACE_SIDES[0] in limits:
+            image = _middle_of(image)
+        elif "save_all" in options:  # an animation has no sizes
+            limits = {THUMBNAIL_SIDE: limits[THUMBNAIL_SIDE]}
+        # Now, since converting a GIF changes the palette that is encoded.
+        renditions = make_renditions(image, limits, len(encoded or data))
+        properties["renditions"] = [
+            {"side": side, "width": width, "height": height, "bytes": len(file)}
+            for side, (width, height), file in renditions
+        ]
     except _TooManyPixels:
         raise ImageError(f"Must have at most {MAX_PIXELS:,} pixels.") from None
     except UnidentifiedImageError:
@@ -168,28 +184,59 @@ def reencode(
         raise
     except Exception as error:  # decoders raise almost anything for a damaged file
         raise ImageError("Cannot be decoded: it is damaged.") from error
-    return properties, thumbnail, encoded
+    return properties, [*(file for _, _, file in renditions), encoded]
 
 
-def make_thumbnail(image: Any, max_bytes: int) -> tuple[tuple[int, int], bytes]:
-    """Return the size of a small rendition of an image, and its encoding as WebP.
+def make_renditions(
+    image: Any, limits: Mapping[int, int], size: int
+) -> list[tuple[int, tuple[int, int], bytes]]:
+    """Return the side of each rendition of an image, its width and height, and its WebP.
 
-    Of an animation, this is the first frame.
+    `limits` has their maximum sizes by their sides. There is always a thumbnail, which is the first
+    frame of an animation, or both copies of a face. The image has more pixels than the others, and
+    more bytes: `size`.
     """
+    image.seek(0)
     if image.mode == "I;16":  # `convert` would keep only the darkest 256 shades
         image = image.point(lambda shade: shade / 256).convert("L")
     mode = "RGBA" if image.has_transparency_data else "RGB"
     small = image if image.mode == mode else image.convert(mode)
-    for side, quality in THUMBNAIL_TRIES:
-        scale = min(1, side / max(small.size))
-        size = tuple(max(1, round(scale * length)) for length in small.size)
-        small = small.resize(size, Image.Resampling.LANCZOS, reducing_gap=3)
-        small.info = {}  # the metadata of an animation
+    renditions = []
+    for side in sorted(limits, reverse=True):  # each one is made of the last, which saves time
+        if side in {THUMBNAIL_SIDE, *FACE_SIDES}:
+            small, file = _shrink(small, TRIES[side], limits[side])
+        elif max(image.size) <= side:
+            continue
+        else:
+            small, file = _shrink(small, TRIES[side], min(limits[side], size - 1))
+        if file:
+            renditions.append((side, small.size, file))
+    return renditions[::-1]
+
+
+def _middle_of(image: Any) -> Any:
+    """Return the largest square in the middle of an image, or of its first frame."""
+    image.seek(0)
+    side = min(image.size)
+    left, top = ((length - side) // 2 for length in image.size)
+    return image.crop((left, top, left + side, top + side))
+
+
+def _shrink(
+    image: Any, tries: Sequence[tuple[int, int]], max_bytes: int
+) -> tuple[Any, bytes | None]:
+    """Return a smaller image, and its encoding as WebP, or None if all tries are too large."""
+    for side, quality in tries:
+        scale = min(1, side / max(image.size))
+        size = tuple(max(1, round(scale * length)) for length in image.size)
+        image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3)
+        image.info = {}  # the metadata of an animation
         out = BytesIO()
-        small.save(out, "WEBP", quality=quality, alpha_quality=quality)
+        # The default method takes four times as long, for a file of the same size.
+        image.save(out, "WEBP", quality=quality, alpha_quality=quality, method=1)
         if out.tell() <= max_bytes:
-            break
-    return small.size, out.getvalue()
+            return image, out.getvalue()
+    return image, None
 
 
 def _without_metadata(data: bytes) -> bytes:

@@ -25,11 +25,9 @@ from posting.posts import store
 from posting.posts.deletion import finish_deletions
 from posting.posts.store import NoSuchPost, get_marks, get_post_for_update
 from posting.web.endpoint import Blueprint, Reply
-from posting.web.errors import InvalidInput
+from posting.web.errors import Coded, InvalidInput, Message, NoSuch
 from posting.web.etags import Condition
-from posting.web.messages import Message
-from posting.web.problems import Coded, NoSuch
-from posting.web.rows import Item
+from posting.web.schemas import Item
 
 MAX_PINNED = 5
 NOT_IN_FUTURE = Message("out_of_range", "Must be in the future.")
@@ -115,8 +113,8 @@ def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
         return current  # the request was sent again
     if current and condition.if_match is None:
         raise AlreadySuspended
-    since = account_store.suspend(id, reason=body["reason"], until=until)
-    log.record("suspended", "user", id, id, body["reason"])
+    since = account_store.suspend_account(id, reason=body["reason"], until=until)
+    log.record_act("suspended", "user", id, id, body["reason"])
     close_reports_on_account(id, SUSPENDED, current_user.id)
     return wanted | {"since": to_rfc3339(since)}
 
@@ -134,7 +132,7 @@ def lift_suspension(id: str, condition: Condition) -> Reply:
     condition.require_body(find_suspension(id))
     if is_suspended:
         account_store.lift_suspension(id)
-        log.record("restored", "user", id, id)
+        log.record_act("restored", "user", id, id)
     return None
 
 
@@ -164,7 +162,7 @@ def lock_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
     if store.close_discussion(post):
-        log.record("locked", "post", id, post.author_id)
+        log.record_act("locked", "post", id, post.author_id)
     return None
 
 
@@ -180,7 +178,7 @@ def unlock_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.locked_at))
     if store.open_discussion(post):
-        log.record("unlocked", "post", id, post.author_id)
+        log.record_act("unlocked", "post", id, post.author_id)
     return None
 
 
@@ -213,7 +211,7 @@ def pin_post(id: str, condition: Condition) -> Reply:
     if store.count_other_pinned_posts(id) >= MAX_PINNED:
         raise TooManyPinned
     if store.pin_post(post):
-        log.record("pinned", "post", id, post.author_id)
+        log.record_act("pinned", "post", id, post.author_id)
     return None
 
 
@@ -229,7 +227,7 @@ def unpin_post(id: str, condition: Condition) -> Reply:
     post = get_post_for_update(id)
     condition.require_body(_mark_since(post.pinned_at))
     if store.unpin_post(post):
-        log.record("unpinned", "post", id, post.author_id)
+        log.record_act("unpinned", "post", id, post.author_id)
     return None
 
 
@@ -257,7 +255,7 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     is_under_way = is_removal_under_way(id, current_user.id)
     removed = delete_a_step(id)
     if removed and not is_under_way:
-        log.record("deleted", "content", id, id, reason)
+        log.record_act("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
     after_commit(finish_deletions)
     return {"removed": removed, "left": count_content(id)}
@@ -286,7 +284,7 @@ def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply
     """Delete the account of a member who has no posts and comments left."""
     _lock_member(id)
     delete_account(id, with_content=True)
-    log.record("deleted", "user", id, id, query.get("reason"))
+    log.record_act("deleted", "user", id, id, query.get("reason"))
     close_reports_on_account(id, REMOVED, current_user.id)
     return None
 

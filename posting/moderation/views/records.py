@@ -21,7 +21,7 @@ from posting.moderation import log, schemas
 from posting.moderation.members import describe_member
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
-from posting.web.rows import Item
+from posting.web.schemas import Item
 
 records = Blueprint("records", __name__, description="What moderators see")
 

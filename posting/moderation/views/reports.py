@@ -10,32 +10,33 @@ from posting.accounts.current_user import (
     MODERATOR_REQUIRED,
     SIGNED_IN,
     current_user,
+    current_user_id,
     lock_current_user,
-    user_id,
 )
 from posting.accounts.models import PENDING
 from posting.accounts.store import NoSuchUser, find_account_by_id
 from posting.comments.store import NoSuchComment, get_comment_for_update
+from posting.images.store import list_images_of_comments, list_images_of_posts
 from posting.markdown import excerpt, shorten
 from posting.moderation import log, schemas, store
 from posting.moderation.models import COMMENT, POST, USER
 from posting.moderation.store import AlreadyReported, NoSuchReport
 from posting.posts.store import NoSuchPost, describe_post, get_post_for_update
 from posting.web.endpoint import Blueprint, Reply
+from posting.web.errors import Coded
 from posting.web.etags import Condition
+from posting.web.hosts import external_url
 from posting.web.limits import Limit
-from posting.web.problems import Coded
-from posting.web.rows import Item
-from posting.web.urls import external_url
+from posting.web.schemas import Item
 
-LIMIT = Limit("reports", "LIMIT_REPORTS", user_id)
+REPORT_LIMIT = Limit("reports", "LIMIT_REPORTS", current_user_id)
 
 reports = Blueprint("reports", __name__, description="Reports of members to the moderators")
 
 # What all endpoints that create a report declare.
 _CREATES: Mapping[str, Any] = {
     "access": SIGNED_IN,
-    "limits": [LIMIT],
+    "limits": [REPORT_LIMIT],
     "body": schemas.ReportInput(),
     "idempotent": True,
     "status": 201,
@@ -113,7 +114,8 @@ def report_user(id: str, body: dict[str, str]) -> Reply:
 
 def _created(id: str) -> tuple[Item, dict[str, str]]:
     """Return a new report, and its URL as a header."""
-    return _as_read(store.get_report(id)), {"Location": external_url("reports.get_report", id=id)}
+    [report] = _as_read(store.get_report(id))
+    return report, {"Location": external_url("reports.get_report", id=id)}
 
 
 @reports.get(
@@ -126,7 +128,7 @@ def _created(id: str) -> tuple[Item, dict[str, str]]:
 def list_reports(query: dict[str, Any]) -> Reply:
     """List the reports that are open, oldest first, or those that are closed."""
     page = store.list_reports(query["state"], limit=query["limit"], cursor=query.get("cursor"))
-    return [_as_read(report) for report in page.items], page.headers
+    return _as_read(*page.items), page.headers
 
 
 @reports.get(
@@ -138,7 +140,7 @@ def get_report(id: str) -> Reply:
     reporter = report["reporter"]
     if not (current_user.is_moderator or (reporter and reporter["id"] == current_user.id)):
         raise NoSuchReport
-    return _as_read(report)
+    return _as_read(report)[0]
 
 
 @reports.patch(
@@ -157,14 +159,14 @@ def close_report(id: str, body: dict[str, str | None], condition: Condition) -> 
     report = store.get_report(id)
     if _is_on_reader(report) and store.has_other_moderator(current_user.id):
         raise ReportOnYourself
-    condition.require_body(_as_read(report))
+    condition.require_body(_as_read(report)[0])
     outcome, note = str(body["outcome"]), body.get("note")
     is_closed = store.close_report(id, outcome, note=note, closer_id=current_user.id)
     if not is_closed:
         raise ReportClosed
     author = report["target"]["author"]
-    log.record("closed", "report", id, author and author["id"], note)
-    return _as_read(store.get_report(id))
+    log.record_act("closed", "report", id, author and author["id"], note)
+    return _as_read(store.get_report(id))[0]
 
 
 def _is_on_reader(report: Item) -> bool:
@@ -173,11 +175,25 @@ def _is_on_reader(report: Item) -> bool:
     return bool(author and author["id"] == current_user.id)
 
 
-def _as_read(report: Item) -> Item:
-    """Return a report without what the current user may not know.
+def _as_read(*reports: Item) -> list[Item]:
+    """Return reports with the images of their targets, without what the reader may not know.
 
-    Members do not see who closed it, and moderators do not see who reported them.
+    Members do not see who closed them, and moderators do not see who reported them.
     """
+    targets: dict[str, list[Item]] = {POST: [], COMMENT: [], USER: []}
+    for report in reports:
+        targets[report["target"]["kind"]].append(report["target"])
+    of_posts = list_images_of_posts([target["id"] for target in targets[POST]])
+    of_comments = list_images_of_comments([target["id"] for target in targets[COMMENT]])
+    images = of_posts | of_comments
+    return [
+        _without_secrets(report)
+        | {"target": report["target"] | {"images": images.get(report["target"]["id"], [])}}
+        for report in reports
+    ]
+
+
+def _without_secrets(report: Item) -> Item:
     if not current_user.is_moderator:
         return report | {"closed_by": None}
     return report | {"reporter": None} if _is_on_reader(report) else report

@@ -1,27 +1,31 @@
 """The rules of the API, for rows of an archive that no export of this service has written.
 
 The author of an archive that is made by hand, or from another forum, gets the same errors as a
-client: the schemas of requests check the texts.
+client: the schemas of requests check the texts, and images are treated like uploads.
 """
 
 from collections.abc import Mapping
+from typing import NoReturn
 
+import click
 import sqlalchemy as sa
+from flask import current_app
 from marshmallow import Schema, ValidationError, fields
 
 from posting.accounts import passwords, tokens
 from posting.accounts.schemas import Profile, RemovalQuery, SignUp, TokenInput
-from posting.comments.schemas import CommentChange
+from posting.comments.schemas import IMAGES_PER_COMMENT, CommentChange
 from posting.config import parse_scrypt_parameters
 from posting.db.types import UtcDateTime, now
+from posting.images import codec
 from posting.images.models import Image
 from posting.images.schemas import ImageChange
+from posting.images.store import size_rows
 from posting.invitations import models as invitations
 from posting.invitations.schemas import InvitationInput
 from posting.moderation.schemas import ReportDecision, ReportInput
 from posting.moderation.views.acts import MAX_PINNED
 from posting.ops.archive.lines import LineReader, Row
-from posting.ops.archive.pictures import Pictures
 from posting.posts.models import Post
 from posting.posts.schemas import IMAGES_PER_POST, PostInput
 from posting.web.schemas import Input
@@ -38,8 +42,8 @@ TEXTS = {
     "users": _rules(
         Profile, "password", application=SignUp().fields["application"], suspension_reason=_REASON
     ),
-    "posts": _rules(PostInput),
-    "comments": _rules(CommentChange),
+    "posts": _rules(PostInput, "images"),
+    "comments": _rules(CommentChange, "images"),
     "images": _rules(ImageChange),
     "invitations": _rules(InvitationInput, "expires_at"),
     "tokens": _rules(TokenInput, "expires_at"),
@@ -54,7 +58,16 @@ LEAST, LARGEST = {"version": 1, "hits": 0}, 1_000_000_000
 LATER = ("updated_at", "edited_at", "last_comment_at", "last_seen_at")  # than `created_at`
 TOO_MANY = {  # what a limit counts, and the first id that exceeds it
     f"post {{}} has more than {IMAGES_PER_POST} images": (
-        sa.select(Image.post_id).group_by(Image.post_id).having(sa.func.count() > IMAGES_PER_POST)
+        sa.select(Image.post_id)
+        .where(Image.comment_id.is_(None), Image.post_id.is_not(None))
+        .group_by(Image.post_id)
+        .having(sa.func.count() > IMAGES_PER_POST)
+    ),
+    f"comment {{}} has more than {IMAGES_PER_COMMENT} images": (
+        sa.select(Image.comment_id)
+        .where(Image.comment_id.is_not(None))
+        .group_by(Image.comment_id)
+        .having(sa.func.count() > IMAGES_PER_COMMENT)
     ),
     f"post {{}} is pinned, and {MAX_PINNED} later ones are": (
         sa.select(Post.id)
@@ -66,28 +79,35 @@ TOO_MANY = {  # what a limit counts, and the first id that exceeds it
 
 
 class Checks:
-    """The checks of an import. They add the problems of a row to those of `lines`."""
+    """The checks of an import. They add the problems of a row to those of `lines`.
+
+    An image passes as it is if an export has written both of its lines, in `images` and in
+    `image_data`. Any other image is encoded again, and gets a new thumbnail and new sizes.
+    """
 
     def __init__(
         self, connection: sa.Connection, tables: Mapping[str, sa.Table], lines: LineReader
     ) -> None:
         self.connection, self.tables, self.lines = connection, tables, lines
-        self.pictures = Pictures(connection, tables, lines)
         self.time = now()
-        self.has_others = False
+        self._has_others = False  # rows that no export has written
+        self._distrusted: set[str] = set()  # images whose bytes must be decoded
+        self._encoded: set[str] = set()  # images whose bytes were encoded again, or refused
 
     def prepare(self, table: sa.Table, row: Row, *, is_own: bool) -> Row | None:
         """Return the row that is to be inserted for that of a line, or None if it has problems."""
-        self.has_others |= not is_own
+        self._has_others |= not is_own
         if table.name == "image_data":
-            return self.pictures.prepare_data(row, is_own=is_own)
-        if table.name == "thumbnails":
-            return self.pictures.prepare_thumbnail(row, is_own=is_own)
+            return self._prepare_data(row, is_own=is_own)
+        if table.name in {"thumbnails", "image_sizes"}:
+            return self._prepare_rendition(table, row, is_own=is_own)
         if is_own:
             return row
+        if table.name == "avatars":
+            return self._prepare_avatar(row)
         problem_count = self.lines.problem_count
         if table.name == "images":
-            self.pictures.distrust(row["id"])
+            self._distrusted.add(row["id"])
         if table.name == "users":
             row |= {"password_hash": self._prepare_hash(row["password_hash"])}
         self._check_times(table, row)
@@ -115,7 +135,7 @@ class Checks:
 
     def find_excess(self) -> str | None:
         """Return a message about the first row that exceeds a limit, or None."""
-        for message, query in TOO_MANY.items() if self.has_others else ():
+        for message, query in TOO_MANY.items() if self._has_others else ():
             found = self.connection.scalar(query.limit(1))
             if found is not None:
                 return message.format(found)
@@ -170,3 +190,71 @@ class Checks:
                 "users.password_hash must be empty, or scrypt:N:r:p$salt$hash as Posting writes it"
             )
         return password_hash
+
+    def _prepare_data(self, row: Row, *, is_own: bool) -> Row | None:
+        """Return the bytes of an image as they are stored, or None if they are refused."""
+        id, images = row["image_id"], self.tables["images"]
+        if (is_own and id not in self._distrusted) or id in self._encoded:
+            return row
+        image = self.connection.execute(sa.select(images).where(images.c.id == id)).first()
+        if image is None:  # which the database rejects
+            return row
+        self._encoded.add(id)
+        try:
+            new = codec.reencode(row["data"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
+        except codec.ImageError as error:
+            self.lines.add_problem(f"image {id}: {str(error).rstrip('.')}")
+            return None
+        except codec.BusyError:
+            self._raise_busy()
+        values = {"media_type": new.media_type, "width": new.width, "height": new.height}
+        values["size"] = len(new.data)
+        sizes = self.tables.get("image_sizes")  # None in a schema before 0027
+        if sizes is not None:
+            values["resized_at"] = image.resized_at or now()
+            if new.renditions.sizes:
+                self.connection.execute(sa.insert(sizes), size_rows(id, new.renditions))
+        self.connection.execute(sa.update(images).where(images.c.id == id).values(values))
+        if new.data != row["data"]:
+            click.echo(f"Image {id}: encoded again, without metadata.")
+        if new.media_type != image.media_type:
+            click.echo(f"Image {id}: its type is {new.media_type} and not {image.media_type}.")
+        thumbnail = {"image_id": id, **vars(new.renditions.thumbnail)}
+        self.connection.execute(sa.insert(self.tables["thumbnails"]), thumbnail)
+        return {"image_id": id, "data": new.data}
+
+    def _prepare_rendition(self, table: sa.Table, row: Row, *, is_own: bool) -> Row | None:
+        """Return a thumbnail or size as it is stored, or None if the image has got another one."""
+        id, data = row["image_id"], self.tables["image_data"]
+        if id in self._encoded:
+            return None
+        if is_own:
+            return row
+        found = self.connection.scalar(sa.select(data.c.data).where(data.c.image_id == id))
+        if found is None:  # which the database rejects
+            return row
+        try:
+            renditions = codec.make_renditions(found)
+        except codec.ImageError as error:
+            self.lines.add_problem(f"image {id}: {str(error).rstrip('.')}")
+            return None
+        except codec.BusyError:
+            self._raise_busy()
+        if table.name == "thumbnails":
+            return {"image_id": id, **vars(renditions.thumbnail)}
+        rows = {size["side"]: size for size in size_rows(id, renditions)}
+        return rows.get(row["side"])
+
+    def _prepare_avatar(self, row: Row) -> Row | None:
+        """Return an avatar that is made of the picture of a row, or None if it is refused."""
+        try:
+            data, small = codec.make_faces(row["data"]).values()
+        except codec.ImageError as error:
+            self.lines.add_problem(f"avatar {row['id']}: {str(error).rstrip('.')}")
+            return None
+        except codec.BusyError:
+            self._raise_busy()
+        return row | {"data": data, "small": small}
+
+    def _raise_busy(self) -> NoReturn:
+        raise self.lines.error("too little time or memory for this picture; import the file again")

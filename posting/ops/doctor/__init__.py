@@ -1,6 +1,5 @@
 """Checks of an installation, for `flask doctor`."""
 
-import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +9,6 @@ import sqlalchemy as sa
 from flask import current_app
 
 from posting.accounts.models import MODERATOR, User
-from posting.config import ABOUT, CUSTOM_CSS
 from posting.db.base import db
 from posting.db.engine import is_in_memory, sqlite_file
 from posting.db.errors import error_reason
@@ -28,11 +26,11 @@ from posting.db.types import now
 from posting.indexes import INDEXES
 from posting.moderation.models import Report
 from posting.ops.backup import pg_restore_command
-from posting.ops.doctor import backups, postgres, settings, sqlite, uploads
+from posting.ops.doctor import installation, postgres, sqlite
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 from posting.ops.doctor.schema import MOVE, find_differences
 from posting.ops.integrity import find_inconsistency
-from posting.ops.thumbnails import count_missing
+from posting.ops.thumbnails import count_incomplete
 from posting.plurals import count
 
 Check = Callable[[sa.Connection], Finding]
@@ -50,18 +48,6 @@ def examine() -> Findings:
         except OSError as error:
             fix = "Check the permissions of that file or folder."
             yield failure(f"A check could not run ({error})", fix)
-
-
-def _check_own_files() -> Findings:
-    """Check that the service can read the files that the operator has put beside the database."""
-    for name in (ABOUT, CUSTOM_CSS):
-        file = Path(current_app.instance_path) / name
-        if file.exists() and not os.access(file, os.R_OK):
-            yield failure(
-                f"{file} cannot be read by this user",
-                f"Run this as the service's user. If it is user {os.geteuid()}, run: "
-                f"chown {os.geteuid()} {file}",
-            )
 
 
 def _check_database() -> Findings:
@@ -106,11 +92,11 @@ def _check_database() -> Findings:
 
 
 CHECKS = (
-    settings.check,
-    uploads.check,
+    installation.check_settings,
+    installation.check_uploads,
     sqlite.check_file,
-    backups.check,
-    _check_own_files,
+    installation.check_backups,
+    installation.check_own_files,
     _check_database,
 )
 
@@ -196,9 +182,9 @@ def _check_content(connection: sa.Connection) -> Finding:
         if stale := index.count_stale(connection):
             number = count(stale, index.name)
             return failure(f"The search index is out of date for {number}", rebuild)
-    if missing := count_missing(connection):
+    if incomplete := count_incomplete(connection):
         fix = "Run: flask images thumbnails"
-        return warning(f"{count(missing, 'image')} without a thumbnail", fix)
+        return warning(f"{count(incomplete, 'image')} without a thumbnail or sizes", fix)
     return ok("The content is consistent, and all of it is in the search index")
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.helpers import pictures
 from tests.live.browser import PASSWORD, answer, expect_post, fill_editor, name_of, publish, write
 
-UNSENT = r"!\[\]\(/images/unsent-image-[0-9a-f]{8}\)"
+IMAGE = r"!\[\]\(/images/[\w-]{21}\)"
 
 
 def test_a_text_that_is_too_long_is_counted_and_not_cut(sign_up):
@@ -213,7 +213,7 @@ class TestImages:
         file.write_bytes(pictures.png())
         return file
 
-    def test_one_is_inserted_into_the_text_before_it_is_sent(self, sign_up, picture):
+    def test_one_is_inserted_into_the_text(self, sign_up, picture):
         page = sign_up()
         fill_editor(page, "On engines", "# Looms\n\nThey weave.")
         page.get_by_label("Text", exact=True).press("Control+Home")
@@ -221,7 +221,7 @@ class TestImages:
             page.get_by_role("button", name="Image", exact=True).click()
         chooser.value.set_files(picture)
         text = page.get_by_label("Text", exact=True)
-        expect(text).to_have_value(re.compile(f"^# Looms\n\n{UNSENT}\n\nThey weave.$"))
+        expect(text).to_have_value(re.compile(f"^# Looms\n\n{IMAGE}\n\nThey weave.$"))
         publish(page)
         expect_post(page)
         expect(page.locator(".text img")).to_have_js_property("naturalWidth", 48)
@@ -245,4 +245,4 @@ class TestImages:
             event,
         )
         text = page.get_by_label("Text", exact=True)
-        expect(text).to_have_value(re.compile(f"^They weave.\n\n{UNSENT}\n\n$"))
+        expect(text).to_have_value(re.compile(f"^They weave.\n\n{IMAGE}\n\n$"))

@@ -91,7 +91,7 @@ def test_two_members_are_told_of_each_other(url, sign_up):
     grace.reload()
     expect_count(grace, "1")
     grace.goto("/inbox")
-    expect(rows(grace)).to_have_count(1)  # it is a reply, and no mention besides
+    expect(rows(grace)).to_have_count(1)  # a reply is not also listed as a mention
     grace.get_by_role("link", name=f"{name_of(ada)} replied to you").click()
     expect(grace.locator(".thread > li:target")).to_contain_text("Cloth too")
     expect(grace.get_by_role("link", name=f"@{name_of(grace)}")).to_be_visible()

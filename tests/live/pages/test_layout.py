@@ -449,3 +449,22 @@ def test_nothing_moves_while_thumbnails_are_loaded(people, url, sign_up, tmp_pat
     expect(link).to_have_count(1)
     images.first.click()
     expect_post(page, "Post 3 on looms and mills")
+
+
+@pytest.mark.parametrize("viewport", [(360, 640), (1280, 700)])
+def test_a_portrait_fits_into_the_window(people, url, sign_up, tmp_path, viewport):
+    width, height = viewport
+    file = tmp_path / "portrait.jpg"
+    file.write_bytes(pictures.photo((900, 2400)))
+    ada = sign_up()
+    fill_editor(ada, "On mills", "They weave algebra.")
+    ada.get_by_label("Add images").set_input_files(file)
+    publish(ada)
+    expect_post(ada, "On mills")
+    page = people.open_page(base_url=url, viewport={"width": width, "height": height})
+    page.goto(ada.url.removeprefix(url))
+    image = page.locator("figure img")
+    image.scroll_into_view_if_needed()
+    expect(image).to_have_js_property("complete", True)
+    assert image.bounding_box()["height"] <= 0.75 * height + 1
+    assert page.evaluate(SHIFTS) <= 0.02

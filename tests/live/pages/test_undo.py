@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.live.browser import fill_editor, publish
 
 TYPED = "They weave\nalgebra 😀 & <cloth>"
-UNSENT = r"!\[\]\(/images/unsent-image-[0-9a-f]{8}\)"
+IMAGE = r"!\[\]\(/images/[\w-]{21}\)"
 
 
 def undo_and_repeat(page: Page, before: str) -> None:
@@ -72,7 +72,7 @@ def test_an_image_that_is_inserted_and_removed(page, picture_files):
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Image", exact=True).click()
     chooser.value.set_files(picture_files[0])
-    expect(text).to_have_value(re.compile(UNSENT))
+    expect(text).to_have_value(re.compile(IMAGE))
     undo_and_repeat(page, TYPED)
     page.keyboard.press("Control+y")
     with_image = text.input_value()
@@ -82,32 +82,24 @@ def test_an_image_that_is_inserted_and_removed(page, picture_files):
     undo_and_repeat(page, with_image)
 
 
-def test_an_image_whose_address_changes_once_it_is_sent(sign_up, picture_files):
+def test_a_description_that_is_put_into_the_text(sign_up, picture_files):
     page = sign_up()
     fill_editor(page, "On engines", "They weave.\n\n")
     text = page.get_by_label("Text", exact=True)
-    for file in picture_files:
-        page.get_by_label("Add images").set_input_files(file)
-        page.get_by_role("button", name=f"Insert {file.name}").click()
-        expect(text).to_have_value(re.compile(rf"{UNSENT}\s*$"))
+    page.get_by_label("Add images").set_input_files(picture_files[0])
+    page.get_by_role("button", name="Insert loom.png").click()
+    expect(text).to_have_value(re.compile(rf"{IMAGE}\s*$"))
     before = text.input_value()
-    sent = []
-
-    def send_one(route):
-        sent.append(route)
-        if len(sent) == 1:
-            route.continue_()
-        else:
-            route.abort("connectionreset")
-
-    page.route("**/images", send_one)
+    page.get_by_label("Describe loom.png").fill("A loom")
+    page.route("**/posts", lambda route: route.abort("connectionreset"))
     publish(page)
-    expect(page.get_by_text("Your post is published, but some images are not.")).to_be_visible()
+    expect(page.get_by_text("There is no connection. Your text is kept")).to_be_visible()
+    expect(text).to_have_value(before.replace("![]", "![A loom]"))
     text.focus()
     undo_and_repeat(page, before)
-    page.unroute("**/images")
-    page.get_by_role("button", name="Save").click()
-    expect(page.locator(".text img")).to_have_count(2)  # by the addresses that they have now
+    page.unroute("**/posts")
+    publish(page)
+    expect(page.locator(".text").get_by_role("img", name="A loom")).to_be_visible()
     page.goto("/unsent")
     expect(page.get_by_text("There are none.")).to_be_visible()
 

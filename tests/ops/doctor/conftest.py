@@ -6,7 +6,7 @@ from collections import namedtuple
 
 import pytest
 
-from posting.ops.doctor import backups, uploads
+from posting.ops.doctor import installation
 from tests.helpers.doctor import GOOD, MIB
 
 Usage = namedtuple("Usage", "total used free")
@@ -21,10 +21,10 @@ def machine(monkeypatch, tmp_path):
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(uploads, "NGINX", tmp_path / "nginx")
+    monkeypatch.setattr(installation, "NGINX", tmp_path / "nginx")
     folder = tmp_path.parent / f"{tmp_path.name}-backups"
     folder.mkdir()
-    monkeypatch.setattr(backups, "FOLDER", folder)
+    monkeypatch.setattr(installation, "BACKUPS", folder)
     set_space(5000 * MIB)
     return set_space
 

@@ -7,19 +7,19 @@ from datetime import timedelta
 import pytest
 
 from posting.db.types import now
-from posting.ops.doctor import backups
+from posting.ops.doctor import installation
 from posting.ops.doctor.findings import ok
 from tests.conftest import POSTGRES
 from tests.helpers import ROOT
 from tests.helpers.doctor import examine, only_problem, problems
 
-SHIPPED_FOLDER = backups.FOLDER  # which the tests replace
+SHIPPED_FOLDER = installation.BACKUPS  # which the tests replace
 on_sqlite = pytest.mark.skipif(bool(POSTGRES), reason="restores SQLite")
 
 
 @pytest.fixture
 def folder():
-    return backups.FOLDER
+    return installation.BACKUPS
 
 
 def add(file, days=0.0):

@@ -164,7 +164,7 @@ def test_images_without_a_thumbnail_are_a_warning(healthy, alice, flask, images,
     assert problems(healthy) == []
     with healthy.app_context(), transaction() as connection:
         connection.execute(sa.delete(Thumbnail))
-    fix = only_problem(healthy, "warning", f"{number} without a thumbnail")
+    fix = only_problem(healthy, "warning", f"{number} without a thumbnail or sizes")
     assert fix == "Run: flask images thumbnails"
     assert flask("images", "thumbnails")[0] == 0
     assert problems(healthy) == []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from posting.ops.doctor import uploads
+from posting.ops.doctor import installation
 from posting.ops.doctor.findings import ok
 from tests.helpers import ROOT
 from tests.helpers.doctor import GOOD, MIB, examine, only_problem, problems
@@ -19,9 +19,9 @@ def test_little_space_for_uploads_is_found(healthy, machine):
 def site():
     """Write the shipped site with another body limit."""
     shipped = (ROOT / "deploy" / "nginx.conf").read_text()
-    folder = uploads.NGINX / "sites-enabled"
+    folder = installation.NGINX / "sites-enabled"
     folder.mkdir(parents=True)
-    (uploads.NGINX / "nginx.conf").write_text("http { client_max_body_size 9m; }")
+    (installation.NGINX / "nginx.conf").write_text("http { client_max_body_size 9m; }")
 
     def write(limit, text=shipped):
         text, count = re.subn(r"client_max_body_size \d+m;", limit, text)
@@ -51,7 +51,7 @@ def test_a_limit_below_that_of_the_service_is_a_warning(make_app, site, limit, f
     app = make_app(**GOOD, MAX_IMAGE_BYTES=10 * MIB)
     message = f"nginx rejects bodies over {found} bytes, but forms may have 11,534,336"
     fix = only_problem(app, "warning", message)
-    assert fix.startswith(f"Set client_max_body_size 11m; in {uploads.NGINX}/sites-enabled")
+    assert fix.startswith(f"Set client_max_body_size 11m; in {installation.NGINX}/sites-enabled")
 
 
 def test_other_sites_are_ignored(make_app, site):
@@ -76,7 +76,7 @@ def test_the_name_of_the_upstream_is_read_from_the_file(make_app, site):
 
 def test_a_site_that_cannot_be_read_is_ignored(healthy, site):
     site("")
-    (uploads.NGINX / "sites-enabled" / "away").symlink_to("/nowhere/at/all")
+    (installation.NGINX / "sites-enabled" / "away").symlink_to("/nowhere/at/all")
     assert problems(healthy) == []
 
 

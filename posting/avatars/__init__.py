@@ -1,0 +1,1 @@
+"""Avatars: the faces of members."""

@@ -1,1 +1,0 @@
-"""The `flask` commands of operators."""
