@@ -17,6 +17,7 @@ from posting.avatars.views import avatars
 from posting.changes.views import changes
 from posting.comments.views import comments
 from posting.db import engine, migrations, transactions
+from posting.files.views import files
 from posting.images.views import images
 from posting.indexes import INDEXES
 from posting.invitations.views import invitations
@@ -36,6 +37,7 @@ BLUEPRINTS = (
     posts,
     comments,
     images,
+    files,
     avatars,
     users,
     auth,

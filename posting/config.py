@@ -42,6 +42,7 @@ ABOUT = "about.md"  # the operator's files in the instance folder
 CUSTOM_CSS = "custom.css"
 PREFIX = "POSTING_"
 DEFAULT_PORT = 8000
+OTHER_PARTS = 2**20  # bytes of a form besides its file
 UNITS = {
     "second": timedelta(seconds=1),
     "minute": timedelta(minutes=1),
@@ -277,10 +278,12 @@ SETTINGS = (
     Setting("LIMIT_COMMENTS", parse_rate, Rate(600, "hour")),
     Setting("LIMIT_MENTIONS", parse_rate, Rate(300, "day")),
     Setting("LIMIT_IMAGES", parse_rate, Rate(300, "hour")),
+    Setting("LIMIT_FILES", parse_rate, Rate(100, "hour")),
     Setting("LIMIT_REPORTS", parse_rate, Rate(30, "hour")),
     # 100,000 characters of content may be written as \uD83D\uDE00 each.
     Setting("MAX_JSON_BYTES", integer(1024, 2**30), 5 * 2**18),
     Setting("MAX_IMAGE_BYTES", integer(1024, 2**28), 5 * 2**20),
+    Setting("MAX_FILE_BYTES", integer(1024, 2**28), 10 * 2**20),
     Setting("MAX_MEMBER_BYTES", integer(1024, 2**50), 2**30),
 )
 # Settings of the server, which the app does not know.
@@ -405,8 +408,8 @@ def instance_path(overrides: Mapping[str, Any]) -> str | None:
 
 
 def max_form_bytes(config: Mapping[str, Any]) -> int:
-    """Return the maximum size of a form: the largest image, and 1 MiB for the other parts."""
-    return int(config["MAX_IMAGE_BYTES"]) + 2**20
+    """Return the maximum size of a form: the largest image or file, and its other parts."""
+    return max(int(config["MAX_IMAGE_BYTES"]), int(config["MAX_FILE_BYTES"])) + OTHER_PARTS
 
 
 def is_https(config: Mapping[str, Any]) -> bool:

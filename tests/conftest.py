@@ -150,6 +150,12 @@ class Client(testbed.Client):
         assert response.status_code == 201, response.text
         return response.json
 
+    def send_file(self, data: bytes = b"%PDF-1.7\n", name: str = "minutes.pdf") -> dict[str, Any]:
+        """Send a file that no post or comment has yet."""
+        response = self.post("/files", data={"file": (BytesIO(data), name)})
+        assert response.status_code == 201, response.text
+        return response.json
+
     def add_comment(self, post: dict[str, Any], content: str, **fields: Any) -> dict[str, Any]:
         """Comment on a post, or reply to the comment with the id `parent_id`."""
         path = f"/posts/{post['id']}/comments"
@@ -449,6 +455,20 @@ def add_image_of_comment(client: Client, post: dict[str, Any]) -> str:
     return id
 
 
+def add_file(client: Client, post: dict[str, Any]) -> str:
+    """Give a file to a post, and return the id of the file."""
+    id: str = client.send_file()["id"]
+    assert client.patch(f"/posts/{post['id']}", json={"files": [id]}).status_code == 200
+    return id
+
+
+def add_file_of_comment(client: Client, post: dict[str, Any]) -> str:
+    """Comment on a post with a file, and return the id of the file."""
+    id: str = client.send_file()["id"]
+    client.add_comment(post, "A comment", files=[id])
+    return id
+
+
 @pytest.fixture
 def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
     """Return a function that returns the id of an object of Alice, or of an application.
@@ -462,6 +482,9 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "photo": lambda: alice.add_image(post, pictures.photo())["id"],
         "unattached": lambda: alice.send_image()["id"],
         "image_of_comment": lambda: add_image_of_comment(alice, post),
+        "document": lambda: add_file(alice, post),
+        "unattached_file": lambda: alice.send_file()["id"],
+        "file_of_comment": lambda: add_file_of_comment(alice, post),
         "avatar": lambda: set_avatar(alice).rpartition("/")[2],
         "face": lambda: set_avatar(alice) and alice.user["id"],
         "side": lambda: "640",

@@ -136,7 +136,7 @@ def may_be_422(case):
         for given, names in (
             (case.query, {"after", "before", "cursor", "expand", "q", "sort"}),
             (case.headers, {"Idempotency-Key"}),
-            (case.body, {"password", "parent_id", "file", "expires_at", "images"}),
+            (case.body, {"password", "parent_id", "file", "expires_at", "images", "files"}),
             (case.body, {"current_password", "invitation", "up_to", "until"}),
         )
     )

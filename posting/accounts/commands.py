@@ -244,7 +244,7 @@ def approve(name: str) -> None:
 @users.command("promote")
 @click.argument("name")
 def promote(name: str) -> None:
-    """Make NAME a moderator, who may delete any post, comment or image."""
+    """Make NAME a moderator, who may delete any post, comment, image or file."""
     _set_role(name, MODERATOR)
 
 

@@ -7,12 +7,12 @@ from time import sleep
 import sqlalchemy as sa
 
 from posting.accounts.models import User
+from posting.attachments import delete_unattached
 from posting.changes import store as changes
 from posting.comments import deletion as comments
 from posting.comments.store import count_comments_by
 from posting.db.cascades import PAUSE, Step, delete_some
 from posting.db.transactions import after_commit, execute, unit_of_work
-from posting.images.store import delete_unattached_images
 from posting.notifications import deletion as notifications
 from posting.posts import deletion as posts
 from posting.posts.store import count_posts_by
@@ -63,7 +63,7 @@ def delete_account(user_id: str, *, with_content: bool) -> None:
     """Delete a locked account, its sessions, and what `clear_account` has left."""
     comments.clear_rest(user_id, with_content=with_content)
     posts.clear_rest(user_id, with_content=with_content)
-    delete_unattached_images(user_id)
+    delete_unattached(user_id)
     after_commit(partial(notifications.clear_late, user_id))
     deleted = sa.delete(User).where(User.id == user_id).returning(User.pending_since)
     if execute(deleted).scalar_one() is None:  # others could see it

@@ -23,6 +23,7 @@ from posting.images.views import (
     OwnImageInProgress,
     decoding,
     headers_of_file,
+    readers,
 )
 from posting.moderation import log
 from posting.web.endpoint import SHARED, Blueprint, Reply
@@ -36,7 +37,7 @@ avatars = Blueprint("avatars", __name__, description="Avatars of members")
 def prepare_avatar(form: dict[str, Any]) -> dict[int, bytes]:
     """Decode the file of an upload, and make an avatar of it."""
     with decoding():
-        return codec.make_faces(form["file"])
+        return codec.make_faces(form["file"].data)
 
 
 @avatars.put(
@@ -112,4 +113,4 @@ def get_small_avatar(id: str) -> Reply:
 
 def _send(id: str, side: int) -> Response:
     file = store.get_file(id, side, without_data=if_none_match(id))
-    return Response(file, headers=headers_of_file(id), content_type="image/webp")
+    return Response(file, headers=headers_of_file(id, **readers()), content_type="image/webp")

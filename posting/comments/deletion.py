@@ -6,13 +6,14 @@ from itertools import accumulate, takewhile
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
+from posting.attachments import forget_owners_of_comments
 from posting.changes import store as changes
 from posting.comments.models import Comment
 from posting.comments.store import INDEX, LAST_COMMENT_AT
 from posting.db.cascades import ROWS_PER_STEP, Step, delete_below
 from posting.db.editing import edit_stamp
 from posting.db.transactions import execute, fetch_all
-from posting.images.models import Image
+from posting.files.store import delete_files_of_comments
 from posting.images.store import delete_images_of_comments
 from posting.moderation.store import close_reports_on_comments
 from posting.notifications.telling import forget_comments
@@ -20,7 +21,7 @@ from posting.posts.models import Post
 from posting.posts.store import lock_posts
 
 COMMENTS_PER_STEP = 2000
-IMAGES_PER_STEP = 100
+ATTACHMENTS_PER_STEP = 100  # images and files
 
 
 def delete_comments(ids: Collection[str]) -> None:
@@ -37,6 +38,7 @@ def delete_comments(ids: Collection[str]) -> None:
         INDEX.remove([(row.created_at, row.id) for row in fetch_all(kept)])
     execute(_uncount(Comment.id.in_(ids)))
     delete_images_of_comments(ids)
+    delete_files_of_comments(ids)
     is_bare = Comment.id.in_(_bare_placeholders(parents))
     empty = {"content": None, "author_id": None, **edit_stamp(Comment)}
     emptied = _post_ids(sa.update(Comment).where(Comment.id.in_(remaining)).values(empty))
@@ -109,7 +111,7 @@ def _remove_author(condition: sa.ColumnElement[bool]) -> None:
     """Remove the author of the comments that match a condition. Their posts are locked."""
     if changed := _post_ids(sa.update(Comment).where(condition).values(author_id=None)):
         changes.record_changes("comment", changed, "edited")
-        execute(sa.update(Image).where(Image.comment_id.in_(changed)), owner_id=None)
+        forget_owners_of_comments(changed)
 
 
 def _post_ids(statement: sa.Update | sa.Delete) -> dict[str, str]:
@@ -127,14 +129,16 @@ def clear_step(user_id: str, *, with_content: bool) -> Step:
     newest_first = own.order_by(Comment.created_at.desc(), Comment.id.desc())
     rows = fetch_all(newest_first.limit(COMMENTS_PER_STEP))
     lock_posts(Post.id.in_({row.post_id for row in rows}))
-    still_own = sa.select(Comment.id, Comment.image_count).where(
+    attached = (Comment.image_count + Comment.file_count).label("attached")
+    still_own = sa.select(Comment.id, attached).where(
         Comment.id.in_([row.id for row in rows]), Comment.author_id == user_id
     )
     found = fetch_all(still_own)
     ids = [row.id for row in found]
     if with_content:
-        ids = ids[: _count_in_step([row.image_count for row in found])]
+        ids = ids[: _count_in_step([row.attached for row in found])]
         delete_images_of_comments(ids)
+        delete_files_of_comments(ids)
         ids = delete_below(Comment, ids, ROWS_PER_STEP)  # notifications
         delete_comments(ids)
     else:
@@ -142,9 +146,9 @@ def clear_step(user_id: str, *, with_content: bool) -> Step:
     return Step(len(ids), has_more=len(ids) < len(found) or len(rows) == COMMENTS_PER_STEP)
 
 
-def _count_in_step(image_counts: Sequence[int]) -> int:
-    """Return how many comments with these numbers of images are deleted in one step."""
-    in_step = takewhile(lambda total: total <= IMAGES_PER_STEP, accumulate(image_counts))
+def _count_in_step(counts: Sequence[int]) -> int:
+    """Return how many comments with these numbers of images and files are deleted in one step."""
+    in_step = takewhile(lambda total: total <= ATTACHMENTS_PER_STEP, accumulate(counts))
     return max(1, len(list(in_step)))
 
 

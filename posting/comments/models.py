@@ -28,6 +28,7 @@ class Comment(Editable):
     )
     content: Mapped[str | None] = mapped_column(Text)
     image_count: Mapped[int] = mapped_column(default=0, server_default="0")
+    file_count: Mapped[int] = mapped_column(default=0, server_default="0")
     deleted: Mapped[bool] = column_property(content.is_(None))
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)

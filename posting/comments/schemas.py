@@ -6,6 +6,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
 from posting.accounts.schemas import author
+from posting.posts.schemas import file_ids, files
 from posting.search.fields import words_field
 from posting.web.errors import Message
 from posting.web.schemas import (
@@ -79,6 +80,7 @@ class CommentChange(Input):
         "edit, also those that the comment has; the others are deleted.",
         most=IMAGES_PER_COMMENT,
     )
+    files = file_ids("comment")
 
 
 class CommentInput(CommentChange):
@@ -90,7 +92,7 @@ class CommentInput(CommentChange):
 class Comment(Output):
     """A comment on a post."""
 
-    computed: tuple[str, ...] = ("images",)
+    computed: tuple[str, ...] = ("images", "files")
 
     id = Identifier()
     post_id = Identifier()
@@ -103,11 +105,12 @@ class Comment(Output):
     created_at = Timestamp()
     updated_at = Timestamp()
     images = fields.List(fields.Nested("Image"), validate=validate.Length(max=IMAGES_PER_COMMENT))
+    files = files()
 
 
 class CommentWithPost(Comment):
     """A comment in a list of comments on several posts."""
 
-    computed: tuple[str, ...] = ("images", "post_title")
+    computed: tuple[str, ...] = ("images", "files", "post_title")
 
     post_title = fields.String(metadata=described("On engines"))

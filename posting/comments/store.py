@@ -1,6 +1,6 @@
 """The SQL of comments: lists, threads, single comments, and changes with what they cause.
 
-What these functions return has `image_count` in the place of the images.
+What these functions return has `image_count` and `file_count` in the place of the images and files.
 
 If a comment is deleted, the database deletes its search entry: Postgres by a foreign key, SQLite by
 a trigger.
@@ -48,10 +48,10 @@ def _lock_posts(ids: Collection[str]) -> sa.Select[str]:
 INDEX = Index("comment", Comment, ["content"], _lock_posts)
 
 _IS_IT = Comment.id == sa.bindparam("id")
-_IMAGE_COUNT = Comment.image_count.label("image_count")
+_COUNTS = (Comment.image_count.label("image_count"), Comment.file_count.label("file_count"))
 _COMMENTS = (
     select(schemas.Comment, Comment)
-    .add_columns(_IMAGE_COUNT)
+    .add_columns(*_COUNTS)
     .where(Comment.post_id.not_in(DELETED_POSTS))
 )
 _COMMENT = _COMMENTS.add_columns(Comment.version).where(_IS_IT)
@@ -60,7 +60,7 @@ _ON_POST = _COMMENTS.where(Comment.post_id == sa.bindparam("post"))
 _WITH_POSTS = (
     select(schemas.CommentWithPost, Comment)
     .join(Post, Post.id == Comment.post_id)
-    .add_columns(Post.title.label("post_title"), _IMAGE_COUNT)
+    .add_columns(Post.title.label("post_title"), *_COUNTS)
     .where(Comment.content.is_not(None), Post.deleted_at.is_(None))
 )
 _BY_AUTHOR = _WITH_POSTS.where(Comment.author_id == sa.bindparam("author"))
@@ -94,7 +94,7 @@ _above = _above.union(
 )
 _ABOVE = (
     select(schemas.Comment, Comment, without=["content"])
-    .add_columns(sa.func.substr(Comment.content, 1, BEGINNING).label("content"), _IMAGE_COUNT)
+    .add_columns(sa.func.substr(Comment.content, 1, BEGINNING).label("content"), *_COUNTS)
     .where(Comment.id.in_(sa.select(_above.c.id)))
     .order_by(Comment.created_at)
     .limit(sa.bindparam("limit", type_=sa.Integer()))
@@ -281,13 +281,13 @@ def insert_comments(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def edit_comment(
-    comment: Row, values: Mapping[str, Any], text: PreparedText, *, has_other_images: bool = False
+    comment: Row, values: Mapping[str, Any], text: PreparedText, *, is_edit: bool = False
 ) -> None:
-    """Edit a comment on a locked post. It may have got other images before.
+    """Edit a comment on a locked post. With `is_edit`, it has got other images or files.
 
     Its text was prepared before the transaction began.
     """
-    if edit(Comment, comment, values, is_edit=has_other_images):
+    if edit(Comment, comment, values, is_edit=is_edit):
         INDEX.replace({**comment._mapping, **values, "version": comment.version + 1}, text.words)
         tell_of_edited_comment(comment.id, comment.post_id, comment.author_id, text.mentions)
         changes.record_change("comment", comment.id, comment.post_id, "edited")

@@ -21,6 +21,7 @@ from posting.accounts.store import NoSuchUser, user_exists
 from posting.comments import schemas, store
 from posting.comments.deletion import delete_comments
 from posting.comments.store import INDEX, NoSuchComment
+from posting.files.store import add_files_to_comments, set_files
 from posting.images.store import add_images_to_comments, set_images
 from posting.markdown import excerpt
 from posting.moderation import log
@@ -77,7 +78,7 @@ def list_all_comments(query: dict[str, Any]) -> Reply:
     page = store.find_comments(words, **options) if words else store.list_comments(**options)
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
-    return add_images_to_comments(page.items), page.headers
+    return _add_attachments(page.items), page.headers
 
 
 @comments.get(
@@ -104,7 +105,7 @@ def list_comments(id: str, query: dict[str, Any]) -> Reply:
     )
     if not page.items and not post_exists(id):
         raise NoSuchPost
-    return add_images_to_comments(page.items), page.headers
+    return _add_attachments(page.items), page.headers
 
 
 @comments.get(
@@ -121,7 +122,7 @@ def list_comments_of_user(id: str, query: dict[str, Any]) -> Reply:
     page = store.list_comments(limit=query["limit"], cursor=query.get("cursor"), author=id, name=id)
     if not page.items and not user_exists(id):
         raise NoSuchUser
-    return add_images_to_comments(page.items), page.headers
+    return _add_attachments(page.items), page.headers
 
 
 def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
@@ -148,16 +149,19 @@ def prepare_comment(id: str, body: dict[str, Any]) -> PreparedText:
     errors=[PostLocked, NoSuchPost],
 )
 def create_comment(id: str, body: dict[str, Any], prepared: PreparedText) -> Reply:
-    """Comment on a post, or reply to a comment on it, perhaps with images sent before."""
+    """Comment on a post, or reply to a comment on it, perhaps with images and files sent before."""
     lock_current_user()
     _require_unlocked(locked=lock_post(id).locked)
     parent = store.get_parent(body.get("parent_id"), id)
-    image_ids = body.pop("images", [])
+    image_ids, file_ids = body.pop("images", []), body.pop("files", [])
     comment = store.insert_comment(id, current_user.id, body, parent, prepared)
-    comment |= {"author": current_user.as_author(), "image_count": len(image_ids)}
+    comment |= {"author": current_user.as_author()}
+    comment |= {"image_count": len(image_ids), "file_count": len(file_ids)}
     if image_ids:
         set_images(image_ids, current_user.id, post_id=id, comment_id=comment["id"])
-    add_images_to_comments([comment])
+    if file_ids:
+        set_files(file_ids, current_user.id, post_id=id, comment_id=comment["id"])
+    _add_attachments([comment])
     version = comment.pop("version")
     headers = etag_header(comment, version)
     headers["Location"] = external_url("comments.get_comment", id=comment["id"])
@@ -201,11 +205,13 @@ def edit_comment(
     """Edit your own comment."""
     comment = store.get_comment_for_update(id)
     _check_edit(comment.author_id, condition, comment.version, comment.updated_at)
-    image_ids = body.pop("images", None)
-    has_other_images = image_ids is not None and set_images(
-        image_ids, current_user.id, post_id=comment.post_id, comment_id=id
-    )
-    store.edit_comment(comment, body, prepared, has_other_images=has_other_images)
+    image_ids, file_ids = body.pop("images", None), body.pop("files", None)
+    owner_id, post_id, has_others = current_user.id, comment.post_id, False
+    if image_ids is not None:
+        has_others = set_images(image_ids, owner_id, post_id=post_id, comment_id=id)
+    if file_ids is not None:
+        has_others |= set_files(file_ids, owner_id, post_id=post_id, comment_id=id)
+    store.edit_comment(comment, body, prepared, is_edit=has_others)
     return _detail(id)
 
 
@@ -248,8 +254,14 @@ def _check_edit(
 
 
 def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a comment with its images, and its ETag."""
+    """Return a comment with its images and files, and its ETag."""
     comment = store.get_comment(id)
-    add_images_to_comments([comment])
+    _add_attachments([comment])
     version = comment.pop("version")
     return comment, etag_header(comment, version)
+
+
+def _add_attachments(comments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Replace the numbers of images and files of comments by these. Return the comments."""
+    add_files_to_comments(comments)
+    return add_images_to_comments(comments)

@@ -21,6 +21,7 @@ class Image(EditedAt):
     Once it is attached, the author of the post or comment decides about it.
     """
 
+    COUNT: ClassVar = "image_count"  # the column of posts and comments with the number of images
     EXPIRES = ("unattached_since", timedelta(days=1))
 
     __tablename__ = "images"

@@ -17,7 +17,6 @@ from posting.web.schemas import (
     not_blank,
 )
 
-MAX_UNATTACHED = 40  # images of a member
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
@@ -42,7 +41,7 @@ class ImageUpload(Input):
 
     alt = alt_text(allow_none=False)
     file = File(
-        required=True,
+        "MAX_IMAGE_BYTES",
         metadata={"description": "PNG, JPEG, WebP or GIF, detected from its content."},
     )
 

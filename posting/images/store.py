@@ -1,7 +1,6 @@
-"""The SQL of images: their metadata, files, thumbnails and sizes.
+"""The SQL of images: their metadata, bytes, thumbnails and sizes.
 
-An image is attached once, to a post or to a comment, in the transaction that writes it. Until then,
-it can be read only by its owner.
+What they share with files is in `attachments`.
 """
 
 import re
@@ -10,29 +9,23 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from posting import attachments
 from posting.changes import store as changes
-from posting.comments.models import Comment
-from posting.db.base import Identifier
 from posting.db.editing import edit
-from posting.db.purge import purge_expired, trusted_now
+from posting.db.purge import purge_expired
 from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import ID_LENGTH, now
 from posting.images import schemas
 from posting.images.codec import SIZES, ReencodedImage, Renditions
 from posting.images.models import Image, ImageData, ImageSize, Thumbnail
-from posting.posts.models import DELETED_POSTS, Post
-from posting.web.errors import InvalidInput, Message, NoSuch, input_error
+from posting.posts.models import Post
+from posting.web.errors import NoSuch
 from posting.web.hosts import external_url
-from posting.web.schemas import Item, insert, select, to_item, to_items
+from posting.web.schemas import Item, columns, insert, select, to_item, to_items
 
 MAX_PURGED = 10  # expired images with each new one, since each may have megabytes
 # The path of an image in a text, but not that of its thumbnail or of a size.
 IMAGE_PATH = re.compile(rf"/images/([\w-]{{{ID_LENGTH}}})(?![\w/-])", re.ASCII)
-
-
-NOT_FREE = Message(
-    "no_such_image", "Must be an image of yours that is not attached to another post or comment."
-)
 
 
 class NoSuchImage(NoSuch, thing="image"):
@@ -47,11 +40,8 @@ class NoSuchSize(NoSuch, thing="size"):
     pass
 
 
-_EXISTS = sa.and_(Image.post_id.is_not(None), Image.post_id.not_in(DELETED_POSTS))
+_EXISTS, _IS_FREE = attachments.is_shown(Image), attachments.is_free(Image)
 _IS_IT = sa.and_(Image.id == sa.bindparam("id"), _EXISTS)
-_IS_UNATTACHED = Image.post_id.is_(None)
-_OWNER = sa.bindparam("owner", type_=Identifier)
-_IS_FREE = sa.and_(_IS_UNATTACHED, Image.owner_id == _OWNER)
 _IMAGES = select(schemas.Image, Image).add_columns(Image.has_thumbnail.label("has_thumbnail"))
 # An image has a row for each of its sizes, or one without `side`.
 _SIZE = {"side": ImageSize.side, "side_width": ImageSize.width, "side_height": ImageSize.height}
@@ -61,23 +51,8 @@ _IMAGES = (
     .outerjoin(ImageSize, ImageSize.image_id == Image.id)
     .order_by(*_ORDER, ImageSize.side)
 )
+_COLUMNS = columns(schemas.Image, Image)
 _INSERT = insert(schemas.Image, Image)
-IMAGE_COUNT = (
-    sa.select(sa.func.count())
-    .where(Image.post_id == Post.id, Image.comment_id.is_(None))
-    .scalar_subquery()
-)
-_COUNT_IMAGES = (
-    sa.update(Post).where(Post.id == sa.bindparam("post")).values(image_count=IMAGE_COUNT)
-)
-IMAGE_COUNT_OF_COMMENT = (
-    sa.select(sa.func.count()).where(Image.comment_id == Comment.id).scalar_subquery()
-)
-_COUNT_IMAGES_OF_COMMENT = (
-    sa.update(Comment)
-    .where(Comment.id == sa.bindparam("comment"))
-    .values(image_count=IMAGE_COUNT_OF_COMMENT)
-)
 _OF_POSTS = _IMAGES.where(
     _EXISTS, Image.post_id.in_(sa.bindparam("posts", expanding=True)), Image.comment_id.is_(None)
 )
@@ -86,47 +61,12 @@ _OF_COMMENTS = _IMAGES.where(
 )
 _IMAGE = _IMAGES.where(Image.id == sa.bindparam("id"), sa.or_(_EXISTS, _IS_FREE))
 _FREE = _IMAGES.where(_IS_FREE)
-_AUTHOR = sa.case((Image.comment_id.is_(None), Post.author_id), else_=Comment.author_id)
-_WITH_AUTHOR = (
-    select(schemas.Image, Image)
-    .add_columns(_AUTHOR.label("author_id"))
-    .join(Image.post)
-    .outerjoin(Comment, Comment.id == Image.comment_id)
-    .where(_IS_IT)
-)
-_LOCK_UNATTACHED = (
-    select(schemas.Image, Image)
-    .add_columns(Image.owner_id.label("author_id"))
-    .where(Image.id == sa.bindparam("id"), _IS_UNATTACHED)
-    .with_for_update()
-)
 _PREVIEW = (
     sa.select(Image.media_type, ImageSize.data.label("size_data"), ImageData.data)
     .join(ImageData, ImageData.image_id == Image.id)
     .outerjoin(ImageSize, sa.and_(ImageSize.image_id == Image.id, ImageSize.side == min(SIZES)))
     .where(Image.id == sa.bindparam("id"), _IS_FREE)
 )
-_LOCK_FREE = (
-    sa.select(Image.id)
-    .where(Image.id.in_(sa.bindparam("images", expanding=True)), _IS_FREE)
-    .order_by(Image.id)
-    .with_for_update()
-)
-_ATTACH = (
-    sa.update(Image)
-    .where(Image.id == sa.bindparam("image"), _IS_FREE)
-    .values(
-        post_id=sa.bindparam("post"),
-        comment_id=sa.bindparam("comment", type_=Identifier),
-        position=sa.bindparam("place"),
-        unattached_since=None,
-    )
-)
-_MOVE = (
-    sa.update(Image).where(Image.id == sa.bindparam("image")).values(position=sa.bindparam("place"))
-)
-_LOCK_POST_OF_IMAGE = sa.select(Post.id).join(Image, Image.post_id == Post.id).where(_IS_IT)
-_LOCK_POST_OF_IMAGE = _LOCK_POST_OF_IMAGE.with_for_update(of=Post)
 _TYPE = sa.select(Image.media_type).where(_IS_IT)
 _FILE = sa.select(Image.media_type, ImageData.data).join_from(ImageData, Image).where(_IS_IT)
 _THUMBNAIL = sa.select(Thumbnail.image_id).join_from(Thumbnail, Image).where(_IS_IT)
@@ -192,19 +132,12 @@ def get_image_for_update(id: str, user_id: str) -> Row:
     This locks the post of the image, or the image itself if it is not attached. Then only its owner
     may know of it.
     """
-    image = execute(_LOCK_UNATTACHED, id=id).one_or_none()
-    if image is None:
-        execute(_LOCK_POST_OF_IMAGE, id=id)
-        image = fetch_one(_WITH_AUTHOR, id=id)
-    elif image.author_id != user_id:
-        image = None
-    return _found(image)
+    return _found(attachments.get_for_update(Image, _COLUMNS, id, user_id))
 
 
 def lock_unattached_image(id: str, user_id: str) -> Row:
     """Lock an image of a user that is not attached, and return it. Raise NoSuchImage."""
-    image = execute(_LOCK_UNATTACHED, id=id).one_or_none()
-    return _found(image if image and image.author_id == user_id else None)
+    return _found(attachments.lock_unattached(Image, _COLUMNS, id, user_id))
 
 
 def list_unattached_images(owner_id: str) -> list[Item]:
@@ -330,22 +263,6 @@ def count_images_by(author_id: str) -> int:
     return count
 
 
-def total_of(owner_id: str) -> Row:
-    """Return how many images of a user are not attached, and the `size` of all of them in bytes."""
-    unattached = sa.func.count().filter(_IS_UNATTACHED).label("unattached")
-    size = sa.func.coalesce(sa.func.sum(Image.size), 0).label("size")
-    [total] = fetch_all(sa.select(unattached, size).where(Image.owner_id == owner_id))
-    return total
-
-
-def largest_total() -> int:
-    """Return the size in bytes of all images of the user for whom it is the largest."""
-    size = sa.func.sum(Image.size)
-    of_users = sa.select(size).where(Image.owner_id.is_not(None)).group_by(Image.owner_id)
-    row = fetch_one(of_users.order_by(size.desc()).limit(1))
-    return int(row[0]) if row else 0
-
-
 def insert_image(
     post_id: str | None, owner_id: str, image: ReencodedImage, alt: str | None
 ) -> Item:
@@ -373,7 +290,7 @@ def insert_image(
     if sizes:
         execute(sa.insert(ImageSize), size_rows(item["id"], image.renditions))
     if post_id:
-        count_images(post_id)
+        attachments.count(Image, post_id)
         changes.record_change("image", item["id"], post_id, "created")
     purge_expired(Image, most=MAX_PURGED)
     shown = [(side, size.width, size.height) for side, size in sizes.items()]
@@ -383,33 +300,17 @@ def insert_image(
 def set_images(
     ids: Sequence[str], owner_id: str, *, post_id: str, comment_id: str | None = None
 ) -> bool:
-    """Give images to a locked post, or to a comment on it, in this order.
+    """Give images to a locked post, or to a comment on it. Return whether this changes anything.
 
-    Return whether this changes anything. The images are those that it has, and images of the owner
-    that are not attached. Those that are not among them are deleted. Raise 422 at the first image
-    that is neither.
+    See `attachments.attach`.
     """
-    of = {"post": post_id, "comment": comment_id, "owner": owner_id}
-    is_of = sa.and_(Image.post_id == post_id, Image.comment_id == comment_id)
-    former = [row.id for row in fetch_all(sa.select(Image.id).where(is_of).order_by(*_ORDER))]
-    if former == [*ids]:
+    attached = attachments.attach(Image, ids, owner_id, post_id=post_id, comment_id=comment_id)
+    if attached is None:
         return False
-    execute(_LOCK_FREE, images=sorted(ids), owner=owner_id)  # in one order
-    created: dict[str, str] = {}
-    for place, id in enumerate(ids):
-        if id in former:
-            execute(_MOVE, image=id, place=place)
-        elif execute(_ATTACH, image=id, place=place, **of).rowcount:
-            created[id] = post_id
-        else:
-            raise InvalidInput([input_error(NOT_FREE, pointer=f"/images/{place}")])
-    deleted = {id: post_id for id in former if id not in ids}
-    if deleted:
-        execute(sa.delete(Image).where(Image.id.in_(deleted)))
-        changes.record_changes("image", deleted, "deleted")
-    if created:
-        changes.record_changes("image", created, "created")
-    count_images(post_id, comment_id)
+    if attached.deleted:
+        changes.record_changes("image", dict.fromkeys(attached.deleted, post_id), "deleted")
+    if attached.created:
+        changes.record_changes("image", dict.fromkeys(attached.created, post_id), "created")
     return True
 
 
@@ -431,38 +332,11 @@ def delete_image(image: Row) -> None:
     """Delete a locked image."""
     execute(sa.delete(Image).where(Image.id == image.id))
     if image.post_id:
-        count_images(image.post_id, image.comment_id)
+        attachments.count(Image, image.post_id, image.comment_id)
         changes.record_change("image", image.id, image.post_id, "deleted")
-
-
-def purge_unattached_images(owner_id: str) -> None:
-    """Delete the images of a user that are not attached and have expired.
-
-    They count toward the forty that a user may have, and a user may send the only images.
-    """
-    _, lifetime = Image.EXPIRES
-    expired = Image.unattached_since < trusted_now() - lifetime
-    execute(sa.delete(Image).where(Image.owner_id == owner_id, expired))
-
-
-def delete_unattached_images(owner_id: str) -> None:
-    """Delete the images of a locked account that are not attached."""
-    execute(sa.delete(Image).where(_IS_UNATTACHED, Image.owner_id == owner_id))
 
 
 def delete_images_of_comments(ids: Collection[str]) -> None:
     """Delete the images of comments on locked posts."""
-    update = sa.update(Comment).where(Comment.id.in_(ids), Comment.image_count > 0)
-    if not execute(update.values(image_count=0)).rowcount:
-        return
-    gone = sa.delete(Image).where(Image.comment_id.in_(ids)).returning(Image.id, Image.post_id)
-    if deleted := {row.id: row.post_id for row in execute(gone)}:
+    if deleted := attachments.delete_of_comments(Image, ids):
         changes.record_changes("image", deleted, "deleted")
-
-
-def count_images(post_id: str, comment_id: str | None = None) -> None:
-    """Store in a locked post, or in a comment on it, how many images it has."""
-    if comment_id:
-        execute(_COUNT_IMAGES_OF_COMMENT, comment=comment_id)
-    else:
-        execute(_COUNT_IMAGES, post=post_id)

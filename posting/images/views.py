@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from flask import Response, current_app
-from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
+from werkzeug.exceptions import ServiceUnavailable
 
 from posting.accounts.current_user import (
     EDIT_LIMIT,
@@ -19,10 +19,11 @@ from posting.accounts.current_user import (
     may_delete,
 )
 from posting.accounts.schemas import RemovalQuery
+from posting.attachments import QuotaExceeded, purge_unattached, require_quota, require_space
 from posting.config import everyone_may_read
 from posting.db.transactions import Row, unit_of_work
 from posting.images import codec, schemas, store
-from posting.images.schemas import MAX_UNATTACHED
+from posting.images.models import Image
 from posting.images.store import NoSuchImage, NoSuchSize, NoSuchThumbnail
 from posting.markdown import shorten
 from posting.moderation import log
@@ -37,15 +38,11 @@ from posting.web.limits import Counts, Limit
 TOO_MANY_IMAGES = Message(
     "too_many_images", f"A post can have {IMAGES_PER_POST} images. Delete one to add another."
 )
-TOO_MANY_UNATTACHED = Message(
-    "too_many_unattached",
-    f"You have {MAX_UNATTACHED} images that no post or comment has. Delete one, or wait for a day.",
-)
 UNUSABLE_IMAGE = Message("unusable_image", "{}")
 
 images = Blueprint("images", __name__, description="Images of posts and comments")
 
-# A browser that takes an image for a page runs nothing in it and gives it no origin.
+# A browser that takes an image or a file for a page runs nothing in it and gives it no origin.
 IMAGE_POLICY = "default-src 'none'; sandbox"
 
 
@@ -59,11 +56,6 @@ class ImageEditForbidden(NotAuthor):
 
 class ImageDeletionForbidden(NotAuthor):
     description = "Only the author of the post or comment or a moderator may delete its images."
-
-
-class QuotaExceeded(Coded, RequestEntityTooLarge):
-    error_code = "quota_exceeded"
-    description = "Your images would be larger in all than those of a member may be; delete some."
 
 
 class ImagesBusy(Coded, ServiceUnavailable):
@@ -92,8 +84,8 @@ IMAGE_LIMIT = Limit(
 def prepare_image(form: dict[str, Any]) -> codec.ReencodedImage:
     """Decode and encode the file of an upload, if the current user may add an image."""
     with unit_of_work():
-        store.purge_unattached_images(current_user_id())
-    _require_space_for_unattached()
+        purge_unattached(Image, current_user_id())
+    require_space(Image, current_user_id())
     return _reencode(form)
 
 
@@ -101,13 +93,13 @@ def prepare_image_of_post(id: str, form: dict[str, Any]) -> codec.ReencodedImage
     """Decode and encode the file of an upload, if the current user may add it to the post."""
     with unit_of_work():
         _lock_post_with_space(id)
-    _require_quota(store.total_of(current_user_id()).size)
+    require_quota(current_user_id())
     return _reencode(form)
 
 
 def _reencode(form: dict[str, Any]) -> codec.ReencodedImage:
     with decoding():
-        return codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
+        return codec.reencode(form["file"].data, max_bytes=current_app.config["MAX_IMAGE_BYTES"])
 
 
 @contextmanager
@@ -144,8 +136,9 @@ def create_unattached_image(form: dict[str, Any], prepared: codec.ReencodedImage
     have 40 such images. The rules for files are those of `POST /posts/{id}/images`.
     """
     lock_current_user(exclusively=True)  # so that two of their images do not exceed the quota
-    _require_space_for_unattached(len(prepared.data))
-    image = store.insert_image(None, current_user_id(), prepared, form.get("alt"))
+    owner = current_user_id()
+    require_space(Image, owner, len(prepared.data))
+    image = store.insert_image(None, owner, prepared, form.get("alt"))
     return image, {"Location": external_url("images.get_unattached_image", id=image["id"])}
 
 
@@ -171,7 +164,7 @@ def create_image(id: str, form: dict[str, Any], prepared: codec.ReencodedImage) 
     """
     _lock_post_with_space(id, exclusively=True)
     owner = current_user_id()
-    _require_quota(store.total_of(owner).size + len(prepared.data))
+    require_quota(owner, len(prepared.data))
     image = store.insert_image(id, owner, prepared, form.get("alt"))
     return image, {"Location": image["url"]}
 
@@ -225,7 +218,7 @@ def get_unattached_image(id: str) -> Reply:
 )
 def get_image(id: str) -> Reply:
     """Read an image. It never changes, so it can be cached forever."""
-    return send_image(id, **_readers())
+    return send_image(id, **readers())
 
 
 def send_image(id: str, *, is_public: bool, shown_on: str) -> Response:
@@ -234,7 +227,7 @@ def send_image(id: str, *, is_public: bool, shown_on: str) -> Response:
     `shown_on` says on which pages browsers show it, as `Cross-Origin-Resource-Policy` does.
     """
     file = store.get_file(id, without_data=if_none_match(id))
-    headers = _headers_of_file(id, is_public=is_public, shown_on=shown_on)
+    headers = headers_of_file(id, is_public=is_public, shown_on=shown_on)
     return Response(getattr(file, "data", b""), headers=headers, content_type=file.media_type)
 
 
@@ -266,7 +259,7 @@ def get_size(id: str, side: str) -> Reply:
 
 def _send_webp(id: str, file: Row) -> Response:
     """Return the response with a small copy of an image."""
-    data, headers = getattr(file, "data", b""), headers_of_file(id)
+    data, headers = getattr(file, "data", b""), headers_of_file(id, **readers())
     return Response(data, headers=headers, content_type="image/webp")
 
 
@@ -323,14 +316,14 @@ def delete_image(id: str, query: dict[str, str], condition: Condition) -> Reply:
     return None
 
 
-class _Readers(TypedDict):
+class Readers(TypedDict):
     """The readers of images: all or members only, and the pages on which browsers show images."""
 
     is_public: bool
     shown_on: str
 
 
-def _readers() -> _Readers:
+def readers() -> Readers:
     """Return who may read images, by the settings.
 
     Feed readers and apps of other origins show public images. Otherwise, they could tell whether
@@ -345,12 +338,8 @@ def _own_pages() -> str:
     return "same-site" if current_app.config["TRUSTED_ORIGINS"] else "same-origin"
 
 
-def headers_of_file(id: str) -> dict[str, str]:
-    """Return the headers of a file that all readers may read, and that never changes."""
-    return _headers_of_file(id, **_readers())
-
-
-def _headers_of_file(id: str, *, is_public: bool, shown_on: str) -> dict[str, str]:
+def headers_of_file(id: str, *, is_public: bool, shown_on: str) -> dict[str, str]:
+    """Return the headers of an image or a file, which never changes."""
     headers = immutable_headers(id, is_public=is_public)
     return headers | {
         "Content-Security-Policy": IMAGE_POLICY,
@@ -373,17 +362,3 @@ def _lock_post_with_space(id: str, *, exclusively: bool = False) -> None:
         raise ImageUploadForbidden
     if post.image_count >= IMAGES_PER_POST:
         raise InvalidInput.at("/file", TOO_MANY_IMAGES)
-
-
-def _require_space_for_unattached(size: int = 0) -> None:
-    """Raise 413 or 422 unless the current user can send another image with this size in bytes."""
-    total = store.total_of(current_user_id())
-    if total.unattached >= MAX_UNATTACHED:
-        raise InvalidInput.at("/file", TOO_MANY_UNATTACHED)
-    _require_quota(total.size + size)
-
-
-def _require_quota(size: int) -> None:
-    """Raise 413 if a member may not have images of this size in all, in bytes."""
-    if size > current_app.config["MAX_MEMBER_BYTES"]:
-        raise QuotaExceeded

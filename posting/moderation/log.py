@@ -64,10 +64,10 @@ def record_removal(
     reason: str | None,
     post_id: str | None = None,
 ) -> None:
-    """Record that the current user deletes a text or an image, and tell its author.
+    """Record that the current user deletes a text, an image or a file, and tell its author.
 
     This does nothing if it is their own. `excerpt` is the beginning of the text, as plain text. For
-    an image, `post_id` is the post that it is on.
+    an image or a file, `post_id` is the post that it is on.
     """
     if author_id != current_user.id:
         record_act("deleted", kind, id, author_id, reason)

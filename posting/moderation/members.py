@@ -11,6 +11,7 @@ from posting.comments.models import Comment
 from posting.comments.store import count_comments_by
 from posting.db.transactions import fetch_value
 from posting.db.types import now
+from posting.files.store import count_files_by
 from posting.images.store import count_images_by
 from posting.invitations.store import find_inviter_of, list_invited_by
 from posting.moderation import schemas
@@ -33,6 +34,7 @@ def describe_account(id: str) -> Item | None:
         "posts": count_posts_by(id),
         "comments": count_comments_by(id),
         "images": count_images_by(id),
+        "files": count_files_by(id),
         "invited_by": find_inviter_of(id),
         "invited": list_invited_by(id),
         "open_reports": count_reports_on(id, are_open=True),

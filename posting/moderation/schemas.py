@@ -60,7 +60,7 @@ class ReportDecision(Input):
 class Target(Output):
     """The target of a report: a post, a comment or a user."""
 
-    computed: tuple[str, ...] = ("images",)
+    computed: tuple[str, ...] = ("images", "files")
 
     kind = fields.String(metadata=extensible(KINDS, "comment"))
     id = Identifier()
@@ -77,6 +77,9 @@ class Target(Output):
     edited = fields.Boolean(metadata=described(False, "Whether it was edited since the report."))
     images = fields.List(
         fields.Nested("Image"), metadata={"description": "Those that it has now. None of a user."}
+    )
+    files = fields.List(
+        fields.Nested("File"), metadata={"description": "Those that it has now. None of a user."}
     )
 
 
@@ -164,6 +167,7 @@ class Member(Author):
     posts = fields.Integer(metadata=described(12))
     comments = fields.Integer(metadata=described(108))
     images = fields.Integer(metadata=described(3))
+    files = fields.Integer(metadata=described(1))
     open_reports = fields.Integer(metadata=described(1, "Open reports on what the member wrote."))
     closed_reports = fields.Integer(metadata=described(0, "Closed reports of the last year."))
 
@@ -179,7 +183,8 @@ class ActTarget(Output):
 
     kind = fields.String(metadata=described("comment"))
     id = Identifier(
-        "Null for members if the target is not a post, a comment or an image.", allow_none=True
+        "Null for members if the target is not a post, a comment, an image or a file.",
+        allow_none=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""Generate users, posts, comments and images, and an invitation, an application and reports."""
+"""Generate users, what they have written, an invitation, an application and reports."""
 
 import random
 from collections import deque
@@ -19,6 +19,7 @@ from posting.comments.models import Comment
 from posting.db.base import Base
 from posting.db.transactions import execute, fetch_all, unit_of_work
 from posting.db.types import new_id, now, truncate_to_milliseconds
+from posting.files.models import File, FileData
 from posting.images.codec import LIMITS
 from posting.images.codec.child import make_renditions
 from posting.images.models import Image, ImageData, ImageSize, Thumbnail
@@ -30,6 +31,8 @@ from posting.posts.models import Post
 
 PASSWORD = "a demo of posting"  # noqa: S105 - public: `flask demo` prints it
 BATCH_ROWS = 1000
+POSTS_PER_FILE = 10
+ATTACHED = (Image, ImageData, Thumbnail, ImageSize, File, FileData)
 
 Row = dict[str, Any]
 
@@ -116,7 +119,7 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
     Yield the number of posts in each batch once it is committed.
     """
     start, step = now() - timedelta(days=729), timedelta(days=729) / posts
-    models = (Post, Comment, Image, ImageData, Thumbnail, ImageSize)
+    models = (Post, Comment, *ATTACHED)
     batch: dict[type[Base], list[Row]] = {model: [] for model in models}
     for number in range(posts):
         # Most posts get few comments, some get many, and the last one gets the rest.
@@ -135,6 +138,7 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             "content": "\n\n".join([opening, *paragraphs, closing]),
             "comment_count": comment_count,
             "image_count": 0,
+            "file_count": 0,
             "last_comment_at": None,
             "created_at": truncate_to_milliseconds(start + step * number),
         }
@@ -148,12 +152,15 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             text["image_count"] += 1
             for model, rows in _image(text).items():
                 batch[model] += rows
+        if number % POSTS_PER_FILE == POSTS_PER_FILE - 1:
+            for model, rows in _file(post).items():
+                batch[model] += rows
         if number == posts - 1 or sum(map(len, batch.values())) >= BATCH_ROWS:
             with unit_of_work():
                 post_store.insert_posts(batch[Post])
                 if batch[Comment]:
                     comment_store.insert_comments(batch[Comment])
-                for model in (Image, ImageData, Thumbnail, ImageSize):
+                for model in ATTACHED:
                     if batch[model]:
                         execute(sa.insert(model), batch[model])
             yield len(batch[Post])
@@ -238,3 +245,20 @@ def _image(text: Row) -> dict[type[Base], list[Row]]:
         Thumbnail: [thumbnail],
         ImageSize: [{"side": side, **size} for side, size in sizes],
     }
+
+
+def _file(post: Row) -> dict[type[Base], list[Row]]:
+    """Return the rows of a file of a post: a table of who comes."""
+    names = random.sample(FIRST_NAMES, 4)
+    lines = [f"{name} {random.choice(LAST_NAMES)},{random.randint(1, 4)}" for name in names]
+    data = "\r\n".join(["name,people", *lines, ""]).encode()
+    post["file_count"] += 1
+    file = {
+        "id": new_id(),
+        "post_id": post["id"],
+        "owner_id": post["author_id"],
+        "name": "who-comes.csv",
+        "size": len(data),
+        "created_at": post["created_at"],
+    }
+    return {File: [file], FileData: [{"file_id": file["id"], "data": data}]}

@@ -34,12 +34,26 @@ CHECKS = {
         SELECT id FROM comments WHERE image_count <> (
             SELECT count(*) FROM images WHERE comment_id = comments.id
         )""",
+    "the size of file {} is not the number of its bytes": """
+        SELECT id FROM files LEFT JOIN file_data ON file_id = id
+        WHERE size <> coalesce(length(data), 0)""",
+    "the file_count of post {} is wrong": """
+        SELECT id FROM posts WHERE deleted_at IS NULL AND file_count <> (
+            SELECT count(*) FROM files WHERE post_id = posts.id AND comment_id IS NULL
+        )""",
+    "the file_count of comment {} is wrong": """
+        SELECT id FROM comments WHERE file_count <> (
+            SELECT count(*) FROM files WHERE comment_id = comments.id
+        )""",
     "the avatar_id of user {} is wrong": """
         SELECT users.id FROM users LEFT JOIN avatars ON user_id = users.id
         WHERE avatar_id IS DISTINCT FROM avatars.id""",
     "image {} is not on the post of its comment": """
         SELECT images.id FROM images JOIN comments ON comments.id = comment_id
         WHERE images.post_id <> comments.post_id""",
+    "file {} is not on the post of its comment": """
+        SELECT files.id FROM files JOIN comments ON comments.id = comment_id
+        WHERE files.post_id <> comments.post_id""",
 }
 
 

@@ -1,11 +1,13 @@
-"""Rebuild the search index, and correct what posts say about their comments and images."""
+"""Rebuild the search index, and correct what posts say about their comments, images and files."""
 
 import sqlalchemy as sa
 
+from posting.attachments import count_of_comment, count_of_post
 from posting.comments.models import Comment
 from posting.comments.store import COMMENT_COUNT, LAST_COMMENT_AT
 from posting.db.transactions import snapshot, transaction
-from posting.images.store import IMAGE_COUNT, IMAGE_COUNT_OF_COMMENT
+from posting.files.models import File
+from posting.images.models import Image
 from posting.indexes import INDEXES
 from posting.ops.files import command_errors
 from posting.posts.models import Post
@@ -14,24 +16,21 @@ from posting.progress import progress
 BATCH = 500
 CORRECT = {
     "comment_count": COMMENT_COUNT,
-    "image_count": IMAGE_COUNT,
+    "image_count": count_of_post(Image),
+    "file_count": count_of_post(File),
     "last_comment_at": LAST_COMMENT_AT,
 }
-IS_WRONG = sa.or_(
-    Post.comment_count != COMMENT_COUNT,
-    Post.image_count != IMAGE_COUNT,
-    Post.last_comment_at.is_distinct_from(LAST_COMMENT_AT),
-)
-CORRECT_COMMENT = {"image_count": IMAGE_COUNT_OF_COMMENT}
+IS_WRONG = sa.or_(*(getattr(Post, name).is_distinct_from(value) for name, value in CORRECT.items()))
+CORRECT_COMMENT = {"image_count": count_of_comment(Image), "file_count": count_of_comment(File)}
 WRONG_COMMENTS = (
     sa.select(Comment.post_id, Comment.id)
-    .where(Comment.image_count != IMAGE_COUNT_OF_COMMENT)
+    .where(sa.or_(*(getattr(Comment, name) != value for name, value in CORRECT_COMMENT.items())))
     .order_by(Comment.post_id, Comment.id)
 )
 
 
 def rebuild() -> dict[str, int]:
-    """Fill all indexes again, and correct what posts say about their comments and images.
+    """Fill all indexes again, and correct what posts say about their comments, images and files.
 
     Return the number of rows of each index by its name. Raise ClickException if the database fails.
     """

@@ -30,7 +30,7 @@ class Author:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """An image of a post."""
+    """An image or a file of a post or comment."""
 
     url: str
     mime_type: str
@@ -48,7 +48,7 @@ class Entry:
     author: Author
     published: str
     updated: str
-    images: list[Enclosure]
+    enclosures: list[Enclosure]
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,16 @@ class Feed:
 
 
 def with_token(feed: Feed, token: str) -> Feed:
-    """Return a feed with URLs of itself and its images that have a token in their path."""
+    """Return a feed whose URL and those of images and files have a token in their path."""
     prefix = f"/feeds/{token}"
     public, private = f"{base_url()}/images/", f"{base_url()}{prefix}/images/"
     entries = [
         replace(
             entry,
             html=markdown.move_images(entry.html, public, private),
-            images=[
-                replace(image, url=image.url.replace(public, private)) for image in entry.images
+            enclosures=[
+                replace(each, url=each.url.replace(base_url(), f"{base_url()}{prefix}", 1))
+                for each in entry.enclosures
             ],
         )
         for entry in feed.entries
@@ -130,7 +131,7 @@ def to_json_feed(feed: Feed) -> Response:
                 "authors": [
                     {key: value for key, value in vars(entry.author).items() if value is not None}
                 ],
-                "attachments": [vars(image) for image in entry.images],
+                "attachments": [vars(each) for each in entry.enclosures],
             }
             for entry in feed.entries
         ],

@@ -1,7 +1,7 @@
 """The feeds of posts and comments, each as Atom and as JSON Feed.
 
 Each feed has a second address with a token in its path, for feed readers, which have no session. At
-such addresses they also get the images of the feed.
+such addresses they also get the images and files of the feed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,8 @@ from flask import Response, current_app, request
 from posting.accounts.current_user import FEED_TOKEN, PAGE_READERS
 from posting.accounts.store import NoSuchUser, find_user
 from posting.comments.store import list_comments, list_comments_on
+from posting.files.store import NoSuchFile, list_files_of_comments, list_files_of_posts
+from posting.files.views import BYTES, send_download
 from posting.images.store import NoSuchImage, get_images_of_comments, get_images_of_posts
 from posting.images.views import send_image
 from posting.pages import elements, markdown
@@ -36,8 +38,8 @@ from posting.web.schemas import Item
 ENTRIES = 50
 MAX_LENGTH = 2**16  # characters of Markdown in a feed
 
-# Images without URLs, by the id of their comment.
-Images = Mapping[str, Sequence[Item]]
+# The images and files of posts or comments, by the id of their text.
+Enclosures = Mapping[str, list[Enclosure]]
 
 feeds = Blueprint("feeds", __name__, description="Feeds of posts and comments")
 
@@ -68,9 +70,9 @@ def feed_of_member(username: str, before: str | None = None) -> Feed:
 def feed_of_comments(before: str | None = None) -> Feed:
     """Return a page of the feed of all comments."""
     comments = list_comments(**page_of(before))
-    images = images_of(comments.items)
+    found = enclosures_of_comments(comments.items)
     entries = [
-        to_entry_of_comment(comment, comment["post_title"], images) for comment in comments.items
+        to_entry_of_comment(comment, comment["post_title"], found) for comment in comments.items
     ]
     title = f"{current_app.config['NAME']}: comments"
     return Feed(title, "/comments", "/", entries, before, comments.next_cursor)
@@ -80,9 +82,9 @@ def feed_of_comments_on(id: str, before: str | None = None) -> Feed:
     """Return a page of the feed of comments on a post."""
     post = get_post(id)
     comments = list_comments_on(id, name=id, newest_first=True, **page_of(before))
-    images = images_of(comments.items)
+    found = enclosures_of_comments(comments.items)
     entries = [
-        to_entry_of_comment(comment, post["title"], images)
+        to_entry_of_comment(comment, post["title"], found)
         for comment in comments.items
         if not comment["deleted"]
     ]
@@ -105,29 +107,50 @@ def page_of(before: str | None) -> PageOptions:
 
 
 def to_entries(posts: list[Item]) -> list[Entry]:
-    """Return the entries of posts, with their images as enclosures."""
-    images = get_images_of_posts([post["id"] for post in posts])
-    return [to_entry(post, post["title"], f"/p/{post['id']}", images[post["id"]]) for post in posts]
+    """Return the entries of posts, with their images and files as enclosures."""
+    images = get_images_of_posts([post["id"] for post in posts if post["image_count"]])
+    files = list_files_of_posts([post["id"] for post in posts if post["file_count"]])
+    found = to_enclosures(images, files)
+    return [
+        to_entry(post, post["title"], f"/p/{post['id']}", found.get(post["id"], []))
+        for post in posts
+    ]
 
 
-def images_of(comments: list[Item]) -> Images:
-    """Return the images of comments, by the id of their comment."""
-    return get_images_of_comments([each["id"] for each in comments if each["image_count"]])
+def enclosures_of_comments(comments: list[Item]) -> Enclosures:
+    """Return the images and files of comments, by the id of their comment."""
+    images = get_images_of_comments([each["id"] for each in comments if each["image_count"]])
+    files = list_files_of_comments([each["id"] for each in comments if each["file_count"]])
+    return to_enclosures(images, files)
 
 
-def to_entry_of_comment(comment: Item, post_title: str, images: Images) -> Entry:
-    """Return the entry of a comment, with its images as enclosures."""
+def to_enclosures(
+    images: Mapping[str, Sequence[Item]], files: Mapping[str, Sequence[Item]]
+) -> Enclosures:
+    """Return images without URLs and files as enclosures, by the id of their text."""
+    found: dict[str, list[Enclosure]] = {id: [] for id in [*images, *files]}
+    for id, of_text in images.items():
+        for image in of_text:
+            url = f"{base_url()}/images/{image['id']}"
+            found[id].append(Enclosure(url, image["media_type"], image["size"]))
+    for id, of_text in files.items():
+        found[id] += [Enclosure(each["url"], each["media_type"], each["size"]) for each in of_text]
+    return found
+
+
+def to_entry_of_comment(comment: Item, post_title: str, enclosures: Enclosures) -> Entry:
+    """Return the entry of a comment, with its images and files as enclosures."""
     path, fragment = f"/p/{comment['post_id']}", f"#c-{comment['id']}"
     entry = to_entry(
         comment,
         f"Comment on {post_title}",
         f"{path}?comment={comment['id']}{fragment}",
-        images.get(comment["id"], ()),
+        enclosures.get(comment["id"], []),
     )
     return replace(entry, id=f"{base_url()}{path}{fragment}")
 
 
-def to_entry(item: Item, title: str, path: str, images: Sequence[Item] = ()) -> Entry:
+def to_entry(item: Item, title: str, path: str, enclosures: list[Enclosure]) -> Entry:
     """Return the entry of a post or comment, whose URL is its id."""
     base, author = base_url(), item["author"]
     urls = f"{request.script_root}/images/", f"{base}/images/"
@@ -144,10 +167,7 @@ def to_entry(item: Item, title: str, path: str, images: Sequence[Item] = ()) -> 
         else Author("a former member", None),
         published=item["created_at"],
         updated=item["updated_at"],
-        images=[
-            Enclosure(f"{base}/images/{image['id']}", image["media_type"], image["size"])
-            for image in images
-        ],
+        enclosures=enclosures,
     )
 
 
@@ -259,3 +279,16 @@ def get_image_by_token(token: str, id: str) -> Reply:
     """Read an image of a feed, in a feed reader."""
     # The token is all that shows it, so pages of other sites may show it too.
     return send_image(id, is_public=False, shown_on="cross-origin")
+
+
+@feeds.get(
+    "/feeds/<token>/files/<nanoid:id>/<name>",
+    access=FEED_TOKEN,
+    any_query=True,
+    returns=BYTES,
+    media_type="*/*",
+    errors=[NoSuchFile],
+)
+def get_file_by_token(token: str, id: str, name: str) -> Reply:
+    """Download a file of a feed, in a feed reader."""
+    return send_download(id, name, is_public=False, shown_on="cross-origin")

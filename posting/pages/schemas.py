@@ -86,7 +86,7 @@ class FeedAuthor(Output):
 
 
 class FeedAttachment(Output):
-    """An image of a post."""
+    """An image or a file of a post or comment."""
 
     url = absolute_url(f"https://example.org/images/{EXAMPLE_ID}")
     mime_type = fields.String(metadata=described("image/png"))

@@ -12,13 +12,14 @@ from markupsafe import Markup
 
 from posting.comments.schemas import IMAGES_PER_COMMENT
 from posting.config import ABOUT, CUSTOM_CSS
+from posting.files.formats import FORMATS
 from posting.invitations import models as invitations
 from posting.markdown import excerpt
 from posting.pages import elements, forms, highlight, markdown
 from posting.pages.fragments import Fragments
 from posting.pages.markdown import image_ids
 from posting.plurals import count
-from posting.posts.schemas import IMAGES_PER_POST
+from posting.posts.schemas import FILES_PER_TEXT, IMAGES_PER_POST
 from posting.web.hosts import base_url
 from posting.web.schemas import Item
 
@@ -50,6 +51,9 @@ def init_app(app: App) -> None:
         "has_about": find_own_file(app, ABOUT) is not None,
         "has_custom_css": find_own_file(app, CUSTOM_CSS) is not None,
         "image_types": forms.image_types(),
+        "max_files": FILES_PER_TEXT,
+        "max_file_bytes": config["MAX_FILE_BYTES"],
+        "file_types": ",".join(f".{extension}" for extension in FORMATS),
         "attributes": forms.attributes,
         "author": elements.author,
         "avatar": elements.avatar,

@@ -1,6 +1,6 @@
 """The pages of a community. They are the same bytes for all who may read them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +16,7 @@ from posting.accounts.store import NoSuchUser, find_user
 from posting.comments.store import find_comments, list_comments, list_comments_on
 from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH
+from posting.files.store import add_files_to_comments, list_files_of_posts
 from posting.images.store import (
     find_thumbnails_of_posts,
     get_images_of_comments,
@@ -101,8 +102,9 @@ def add_thumbnails(posts: Page) -> None:
         post["thumbnail"] = thumbnails.get(post["id"])
 
 
-def add_images(comments: Iterable[Item]) -> None:
-    """Add to comments their images without URLs, in place of their number."""
+def add_attachments(comments: list[Item]) -> None:
+    """Add to comments their images without URLs, and their files, in place of the numbers."""
+    add_files_to_comments(comments)
     illustrated = [comment for comment in comments if comment.pop("image_count")]
     images = get_images_of_comments([comment["id"] for comment in illustrated])
     for comment in illustrated:
@@ -154,12 +156,13 @@ def show_post(id: str, query: dict[str, Any]) -> Reply:
         if query["sort"] == "oldest"
         else get_newest_comments(id, cursor)
     )
-    add_images(item.comment for item in comments.items)
+    add_attachments([item.comment for item in comments.items])
     return page(
         "post.html",
         post=post,
         html=html,
         images=images,
+        files=list_files_of_posts([id])[id] if post["file_count"] else [],
         images_below=[image for image in images if image["id"] not in shown],
         thread=comments.items,
         next_cursor=comments.next_cursor,
@@ -196,7 +199,7 @@ def show_member(username: str, query: dict[str, Any]) -> Reply:
         found = list_comments(
             limit=COMMENTS_PER_PAGE, cursor=cursor, author=id, name=id, max_length=MAX_LENGTH
         )
-        add_images(found.items)
+        add_attachments(found.items)
     return page("member.html", user=user, page=found, show=query["show"])
 
 
@@ -210,7 +213,8 @@ def show_editor() -> Reply:
 def show_edit_form(id: str) -> Reply:
     """Show the form for an edit of a post."""
     post = get_post(id)
-    return page("write.html", post=post, images=get_images_of_posts([id])[id])
+    images, files = get_images_of_posts([id])[id], list_files_of_posts([id])[id]
+    return page("write.html", post=post, images=images, files=files)
 
 
 def render_preview(body: dict[str, str]) -> str:

@@ -8,11 +8,11 @@ from time import sleep
 
 import sqlalchemy as sa
 
+from posting.attachments import forget_owners_of_posts
 from posting.changes import store as changes
 from posting.db.cascades import PAUSE, ROWS_PER_STEP, Step, delete_below
 from posting.db.transactions import execute, fetch_all, fetch_one, unit_of_work
 from posting.db.types import now
-from posting.images.models import Image
 from posting.moderation.store import close_reports_on_posts
 from posting.posts.models import DELETED_POSTS, Post
 from posting.posts.store import INDEX, lock_posts
@@ -98,11 +98,7 @@ def _remove_author(condition: sa.ColumnElement[bool]) -> None:
     update = sa.update(Post).where(condition).values(author_id=None).returning(Post.id)
     if ids := execute(update).scalars().all():
         changes.record_changes("post", {id: id for id in ids}, "edited")
-        # By the holder of the locks of the posts, before the deletion of the account does it.
-        execute(
-            sa.update(Image).where(Image.post_id.in_(ids), Image.comment_id.is_(None)),
-            owner_id=None,
-        )
+        forget_owners_of_posts(ids)
 
 
 def clear_step(user_id: str, *, with_content: bool) -> Step:

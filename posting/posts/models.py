@@ -31,6 +31,7 @@ class Post(Editable):
     content: Mapped[str] = mapped_column(Text)
     comment_count: Mapped[int] = mapped_column(default=0)
     image_count: Mapped[int] = mapped_column(default=0, server_default="0")
+    file_count: Mapped[int] = mapped_column(default=0, server_default="0")
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at)

@@ -28,7 +28,8 @@ from posting.web.schemas import (
 )
 
 IMAGES_PER_POST = 10
-MAX_EXPANDED = 50  # posts in a list with their content or images
+FILES_PER_TEXT = 5  # of a post, and of a comment
+MAX_EXPANDED = 50  # posts in a list with their content, images or files
 NOT_NEW_WITH_Q = Message("not_a_choice", "Must be new with q.")
 PINNED_WITH_Q = Message("repeated", "Send only one of q and pinned.")
 TOO_MANY_EXPANDED = Message("out_of_range", f"Must be at most {MAX_EXPANDED} with expand.")
@@ -60,6 +61,7 @@ class PostsQuery(PageQuery):
     expand = Words(
         "content",
         "images",
+        "files",
         metadata=described(
             ["content", "images"],
             f"Fields to add to each post. `limit` is then at most {MAX_EXPANDED}, and a page ends "
@@ -93,6 +95,20 @@ def content() -> String:
     )
 
 
+def file_ids(text: str) -> Identifiers:
+    """Return the field of the files that a request gives to a post or comment."""
+    return Identifiers(
+        "Files that you have sent by `POST /files`, in the order in which they are shown. In an "
+        f"edit, also those that the {text} has; the others are deleted.",
+        most=FILES_PER_TEXT,
+    )
+
+
+def files() -> fields.List[Any]:
+    """Return the field of the files of a post or comment."""
+    return fields.List(fields.Nested("File"), validate=validate.Length(max=FILES_PER_TEXT))
+
+
 class PostInput(Input):
     """A new post."""
 
@@ -108,6 +124,7 @@ class PostInput(Input):
         "edit, also those that the post has; the others are deleted.",
         most=IMAGES_PER_POST,
     )
+    files = file_ids("post")
 
 
 class PreviewInput(Input):
@@ -119,7 +136,7 @@ class PreviewInput(Input):
 class PostBrief(Output):
     """A post in a list."""
 
-    computed: tuple[str, ...] = ("images",)
+    computed: tuple[str, ...] = ("images", "files")
 
     id = Identifier()
     title = fields.String(metadata=described("On engines"))
@@ -129,16 +146,18 @@ class PostBrief(Output):
     last_activity_at = Timestamp()
     comment_count = fields.Integer(metadata=described(0))
     image_count = fields.Integer(metadata=described(0))
+    file_count = fields.Integer(metadata=described(0))
     locked = fields.Boolean(metadata=described(False, "Whether only moderators may comment."))
     pinned = fields.Boolean(metadata=described(False, "Whether it is first on the front page."))
     content = fields.String(metadata=described("They *weave* algebra."))
     images = fields.List(fields.Nested("Image"), validate=validate.Length(max=IMAGES_PER_POST))
+    files = files()
 
-    optional: tuple[str, ...] = ("content", "images")
+    optional: tuple[str, ...] = ("content", "images", "files")
 
 
 class Post(PostBrief):
-    """A post with its content and images."""
+    """A post with its content, images and files."""
 
     optional: tuple[str, ...] = ()
 

@@ -1,13 +1,13 @@
 """The SQL of posts: lists, single posts, locks, and changes with what they cause.
 
 All code locks rows in one order, so that no two requests wait for each other: rate-limit windows,
-the current user's account, the epoch to pin a post, posts by id, images that are not attached by
-id, reports, idempotency keys, and last what `posting.db.purge` deletes. Only mentions lock their
-window later, after the post. A request that holds this window waits for nothing else except an
-idempotency key, so that is safe. Comments and images are changed only by the holder of their post's
-lock, who also deletes the notifications about them; other code skips notifications that are locked.
-A purge skips a locked epoch. On SQLite a writing transaction excludes all others, and `FOR UPDATE`
-does nothing.
+the current user's account, the epoch to pin a post, posts by id, images and then files that no text
+has by id, reports, idempotency keys, and last what `posting.db.purge` deletes. Only mentions lock
+their window later, after the post. A request that holds this window waits for nothing else except
+an idempotency key, so that is safe. Comments, images and files are changed only by the holder of
+their post's lock, who also deletes the notifications about them; other code skips notifications
+that are locked. A purge skips a locked epoch. On SQLite a writing transaction excludes all others,
+and `FOR UPDATE` does nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -241,10 +241,10 @@ def insert_posts(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def edit_post(
-    post: Row, values: Mapping[str, Any], text: PreparedText, *, has_other_images: bool = False
+    post: Row, values: Mapping[str, Any], text: PreparedText, *, is_edit: bool = False
 ) -> None:
-    """Edit a post whose row is locked. It may have got other images before."""
-    if edit(Post, post, values, is_edit=has_other_images):
+    """Edit a post whose row is locked. With `is_edit`, it has got other images or files."""
+    if edit(Post, post, values, is_edit=is_edit):
         INDEX.replace({**post._mapping, **values, "version": post.version + 1}, text.words)
         tell_of_post(post.id, post.author_id, text.mentions)
         changes.record_change("post", post.id, post.id, "edited")

@@ -16,6 +16,7 @@ from posting.accounts.current_user import (
 from posting.accounts.schemas import RemovalQuery
 from posting.accounts.store import NoSuchUser, user_exists
 from posting.db.transactions import after_commit
+from posting.files.store import list_files_of_posts, set_files
 from posting.images.store import list_images_of_posts, set_images
 from posting.moderation import log
 from posting.posts import deletion, schemas, store
@@ -66,10 +67,11 @@ def list_posts(query: dict[str, Any]) -> Reply:
         page = store.list_posts(sort=query["sort"], pinned="pinned" in query, **options)
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
-    if "images" in expand:
-        images = list_images_of_posts([post["id"] for post in page.items])
-        for post in page.items:
-            post["images"] = images[post["id"]]
+    for name, list_of_posts in (("images", list_images_of_posts), ("files", list_files_of_posts)):
+        if name in expand:
+            found = list_of_posts([post["id"] for post in page.items])
+            for post in page.items:
+                post[name] = found[post["id"]]
     return page.items, page.headers
 
 
@@ -85,16 +87,20 @@ def list_posts(query: dict[str, Any]) -> Reply:
     headers=["Location"],
 )
 def create_post(body: dict[str, Any], prepared: PreparedText) -> Reply:
-    """Write a post, with images that you have sent before, if you want."""
-    image_ids = body.pop("images", [])
+    """Write a post, with images and files that you have sent before, if you want."""
+    image_ids, file_ids = body.pop("images", []), body.pop("files", [])
     post = store.insert_post(current_user.id, body, prepared)
-    post |= {"author": current_user.as_author(), "images": []}
+    id = post["id"]
+    post |= {"author": current_user.as_author(), "images": [], "files": []}
     if image_ids:
-        set_images(image_ids, current_user.id, post_id=post["id"])
-        post |= {"images": _images_of(post["id"]), "image_count": len(image_ids)}
+        set_images(image_ids, current_user.id, post_id=id)
+        post |= {"images": list_images_of_posts([id])[id], "image_count": len(image_ids)}
+    if file_ids:
+        set_files(file_ids, current_user.id, post_id=id)
+        post |= {"files": list_files_of_posts([id])[id], "file_count": len(file_ids)}
     version = post.pop("version")
     headers = etag_header(post, version)
-    headers["Location"] = external_url("posts.get_post", id=post["id"])
+    headers["Location"] = external_url("posts.get_post", id=id)
     return post, headers
 
 
@@ -127,9 +133,11 @@ def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: Pre
     """Edit your own post."""
     post = store.get_post_for_update(id)
     _check_edit(post.author_id, condition, post.version, post.updated_at)
-    image_ids = body.pop("images", None)
-    has_other_images = image_ids is not None and set_images(image_ids, current_user.id, post_id=id)
-    store.edit_post(post, body, prepared, has_other_images=has_other_images)
+    image_ids, file_ids = body.pop("images", None), body.pop("files", None)
+    has_others = image_ids is not None and set_images(image_ids, current_user.id, post_id=id)
+    if file_ids is not None:
+        has_others |= set_files(file_ids, current_user.id, post_id=id)
+    store.edit_post(post, body, prepared, is_edit=has_others)
     return _detail(id)
 
 
@@ -164,12 +172,9 @@ def _check_edit(
 
 
 def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a post with its images, and its ETag."""
+    """Return a post with its images and files, and its ETag."""
     post = store.get_post(id)
-    post["images"] = _images_of(id) if post["image_count"] else []
+    post["images"] = list_images_of_posts([id])[id] if post["image_count"] else []
+    post["files"] = list_files_of_posts([id])[id] if post["file_count"] else []
     version = post.pop("version")
     return post, etag_header(post, version)
-
-
-def _images_of(id: str) -> list[dict[str, Any]]:
-    return list_images_of_posts([id])[id]

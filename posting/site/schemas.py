@@ -3,6 +3,7 @@
 from marshmallow import fields
 
 from posting.config import INVITATIONS, READING, SIGNUP, VERSION
+from posting.files.formats import FORMATS
 from posting.images.schemas import MEDIA_TYPES
 from posting.web.schemas import Output, described, extensible
 
@@ -38,12 +39,23 @@ class ImageLimits(Output):
     )
     max_bytes = fields.Integer(metadata=described(5_242_880, "Of each file."))
     max_member_bytes = fields.Integer(
-        metadata=described(1_073_741_824, "Of all images of a member.")
+        metadata=described(1_073_741_824, "Of all images and files of a member.")
     )
     media_types = fields.List(
         fields.String(metadata=extensible(MEDIA_TYPES, "image/png")),
         metadata=described([*MEDIA_TYPES]),
     )
+
+
+class FileLimits(Output):
+    """The limits of files."""
+
+    per_text = fields.Integer(metadata=described(5, "Of a post, and of a comment."))
+    unattached = fields.Integer(
+        metadata=described(40, "Of a member, before a post or comment has them.")
+    )
+    max_bytes = fields.Integer(metadata=described(10_485_760, "Of each file."))
+    extensions = fields.List(fields.String(), metadata=described([*FORMATS]))
 
 
 class UserLimits(Output):
@@ -59,7 +71,9 @@ class PageSizes(Output):
     posts = fields.Integer(metadata=described(20))
     comments = fields.Integer(metadata=described(50))
     max = fields.Integer(metadata=described(100))
-    max_expanded = fields.Integer(metadata=described(50, "Of posts with their content or images."))
+    max_expanded = fields.Integer(
+        metadata=described(50, "Of posts with their content, images or files.")
+    )
 
 
 class RateLimit(Output):
@@ -83,6 +97,7 @@ class Site(Output):
     reading = fields.String(metadata=extensible(READING, "everyone", "Who may read."))
     texts = fields.Nested(Texts)
     images = fields.Nested(ImageLimits)
+    files = fields.Nested(FileLimits)
     users = fields.Nested(UserLimits)
     page_sizes = fields.Nested(PageSizes)
     max_json_bytes = fields.Integer(metadata=described(1_310_720, "Of a body."))

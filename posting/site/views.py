@@ -17,14 +17,21 @@ from posting.accounts.models import TOKENS_PER_USER
 from posting.accounts.passwords import ACCOUNT_USE_LIMIT, ADDRESS_USE_LIMIT
 from posting.accounts.schemas import Profile, SignUp
 from posting.accounts.store import count_applications
+from posting.attachments import MAX_UNATTACHED, largest_total
 from posting.comments.schemas import IMAGES_PER_COMMENT, CommentInput, CommentsQuery
 from posting.config import VERSION
-from posting.images.schemas import MAX_UNATTACHED, MEDIA_TYPES, ImageUpload
-from posting.images.store import largest_total
+from posting.files.formats import FORMATS
+from posting.images.schemas import MEDIA_TYPES, ImageUpload
 from posting.invitations.models import OPEN_PER_USER
 from posting.moderation.store import count_open_reports
 from posting.notifications.telling import MENTION_LIMIT
-from posting.posts.schemas import IMAGES_PER_POST, MAX_EXPANDED, PostInput, PostsQuery
+from posting.posts.schemas import (
+    FILES_PER_TEXT,
+    IMAGES_PER_POST,
+    MAX_EXPANDED,
+    PostInput,
+    PostsQuery,
+)
 from posting.site import schemas
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint, Reply
 from posting.web.logs import render_metrics
@@ -63,6 +70,12 @@ def get_site() -> Reply:
             "max_member_bytes": config["MAX_MEMBER_BYTES"],
             "media_types": [*MEDIA_TYPES],
         },
+        "files": {
+            "per_text": FILES_PER_TEXT,
+            "unattached": MAX_UNATTACHED,
+            "max_bytes": config["MAX_FILE_BYTES"],
+            "extensions": [*FORMATS],
+        },
         "users": {"open_invitations": OPEN_PER_USER, "tokens": TOKENS_PER_USER},
         "page_sizes": {
             "posts": PostsQuery().fields["limit"].load_default,
@@ -84,7 +97,7 @@ class Gauges(Collector):
             yield GaugeMetricFamily("posting_open_reports", "Reports that are open", reports)
             name, text = "posting_pending_applications", "Accounts to approve"
             yield GaugeMetricFamily(name, text, applications)
-            name, text = "posting_largest_member_bytes", "Images of the member who has the most"
+            name, text = "posting_largest_member_bytes", "Images and files of who has the most"
             yield GaugeMetricFamily(name, text, largest_total())
 
 

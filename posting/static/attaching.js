@@ -1,100 +1,126 @@
-// The images of a text: added, described, turned, put in order and removed. They are sent while the
-// text is written. The field `images` of a form has their ids, so that a draft keeps them.
+// The images and files of a text: added, put in order and removed; images are also described and
+// turned. They are sent while the text is written. The fields `images` and `files` of a form have
+// their ids, so that a draft keeps them.
 
 import { onAction } from "./actions.js";
 import { isAnimated } from "./animations.js";
 import { request } from "./api.js";
 import { all, copyOf, first, onEvent } from "./dom.js";
 import { formOfDraft, keepDraft } from "./drafts.js";
-import { prepareImage, removeFrom, Upload, urlOf } from "./images.js";
+import { Picture, prepareImage, removeFrom, urlOf } from "./images.js";
 import { addBlock } from "./marks.js";
 import { ready, root } from "./page.js";
 import { Problem, problemOf } from "./problem.js";
 import { say } from "./status.js";
 import { changeText, onPreview } from "./text.js";
 import { typeText } from "./typing.js";
+import { Upload, uploadIn } from "./uploads.js";
 import { count } from "./words.js";
 
 const FORMER = `](${root}/images/unsent-image-`; // in drafts of an earlier version
 
-/** @type {Map<string, Upload>} the images that forms of this page have had, by their ids */
+/**
+ * What a text can have, by the names of fields: the lists, the templates of their rows, and how an
+ * item is shown in a row.
+ */
+const KINDS = {
+  images: { list: "[data-images]", template: "image-row", show: showImage },
+  files: { list: "[data-downloads]", template: "file-row", show: showFile },
+};
+const ROWS = "[data-images] > li, [data-downloads] > li";
+
+/** @type {Map<string, Upload>} what forms of this page have had, by their ids */
 const known = new Map();
-/** Fulfilled when the images that were added are in their list. */
+/** Fulfilled when the files that were chosen are in their list. */
 let added = Promise.resolve();
 /** Whether the images that are being chosen are for the text. */
 let isForText = false;
 
+/** @returns {any} */
+const uploadOf = (row) =>
+  uploadIn(row) ?? new (row.matches("[data-images] > li") ? Picture : Upload)(row, null);
 /** @param {any} form */
-const uploadsOf = (form) => all(form, "[data-images] > li").map(Upload.of);
-const uploadOf = (button) => Upload.of(button.closest("[data-images] > li"));
-const fieldOf = (form) => form.elements.images;
+const uploadsOf = (form, rows = ROWS) => all(form, rows).map(uploadOf);
+const listOf = (form, kind) => first(form, KINDS[kind].list);
+const inList = (form, kind) => uploadsOf(form, `${KINDS[kind].list} > li`);
+const uploadAt = (button) => uploadOf(button.closest(ROWS));
+const fieldOf = (form, kind = "images") => form.elements[kind];
 const idsIn = (text) => text?.split(" ").filter(Boolean) ?? [];
 
 /**
- * Return the body of a request, in which `images` is a list. An edit sends it only if it has changed,
- * since it is the whole list: it would delete images that were added elsewhere.
+ * Return the body of a request, in which `images` and `files` are lists. An edit sends a list only if
+ * it has changed, since it is the whole list: it would delete what was added elsewhere.
  * @param {Record<string, string | null>} values
  * @param {any} form
  */
-export function withImages({ images, ...texts }, form) {
-  const { defaultValue, value } = fieldOf(form);
-  const isSame = form.dataset.api === "PATCH" && value === defaultValue;
-  return isSame ? texts : { ...texts, images: idsIn(images) };
+export function withAttachments({ images, files, ...texts }, form) {
+  /** @type {Record<string, string | null | string[]>} */
+  const body = texts;
+  for (const [kind, ids] of Object.entries({ images, files })) {
+    const { defaultValue, value } = fieldOf(form, kind);
+    if (form.dataset.api !== "PATCH" || value !== defaultValue) body[kind] = idsIn(ids);
+  }
+  return body;
 }
 
 /** @param {any} form */
-export const hasUnsentImages = (form) => uploadsOf(form).some(({ id }) => id === null);
+export const hasUnsentFiles = (form) => uploadsOf(form).some(({ id }) => id === null);
 
 /**
- * Wait until the images of a form and their descriptions are sent. Throw a `Problem` if some could
- * not be sent, so that the text waits for them.
+ * Wait until the images of a form, their descriptions and the files are sent. Throw a `Problem` if
+ * some could not be sent, so that the text waits for them.
  * @param {any} form
  */
-export async function finishImages(form) {
+export async function finishAttachments(form) {
   await added;
-  const uploads = uploadsOf(form);
   const button = first(form, "button:not([type=button])");
-  for (const [index, upload] of uploads.entries()) {
-    if (upload.id !== null) continue;
-    const label = button.textContent;
-    button.textContent = `Sending image ${index + 1} of ${uploads.length} …`;
-    await (upload.problem ? send(form, upload) : upload.sending);
-    button.textContent = label;
+  for (const kind of Object.keys(KINDS)) {
+    const uploads = inList(form, kind);
+    for (const [index, upload] of uploads.entries()) {
+      if (upload.id !== null) continue;
+      const label = button.textContent;
+      button.textContent = `Sending ${upload.thing} ${index + 1} of ${uploads.length} …`;
+      await (upload.problem ? send(form, upload) : upload.sending);
+      button.textContent = label;
+    }
+    const failed = uploads.filter(({ id }) => id === null);
+    if (failed.length > 0) {
+      const status = failed.some(({ problem }) => problem?.status === 401) ? 401 : 0;
+      throw new Problem(status, `Some ${kind} could not be sent. Try again, or remove them.`);
+    }
   }
-  const failed = uploads.filter(({ id }) => id === null);
-  if (failed.length > 0) {
-    const status = failed.some(({ problem }) => problem?.status === 401) ? 401 : 0;
-    throw new Problem(status, "Some images could not be sent. Try again, or remove them.");
-  }
-  for (const upload of uploads) await upload.describe();
+  const pictures = inList(form, "images");
+  for (const picture of pictures) await picture.describe();
   const { content } = form.elements;
-  const describe = (text, upload) => text.replaceAll(`![](${upload.url})`, () => upload.markdown);
-  typeText(content, uploads.reduce(describe, content.value));
+  const describe = (text, picture) =>
+    text.replaceAll(`![](${picture.url})`, () => picture.markdown);
+  typeText(content, pictures.reduce(describe, content.value));
   if (content.value.includes(FORMER))
     throw new Problem(0, "", [{ pointer: "/content", code: "lost_image" }]);
 }
 
 /**
- * Show the images that a form has at its beginning, such as those of a comment that is edited.
+ * Show what a form has at its beginning, such as the images and files of a comment that is edited.
  * @param {HTMLFormElement} form
- * @param {{id: string, alt: string | null, thumbnail_url: string | null, url: string}[]} images
+ * @param {{images: object[], files: object[]}} text
  */
-export function showImages(form, images) {
-  fieldOf(form).defaultValue = images.map(({ id }) => id).join(" ");
-  for (const { id, alt, thumbnail_url, url } of images)
-    addRow(form, id, alt, new URL(thumbnail_url ?? url).pathname);
+export function showAttachments(form, { images, files }) {
+  for (const [kind, items] of Object.entries({ images, files })) {
+    fieldOf(form, kind).defaultValue = items.map(({ id }) => id).join(" ");
+    for (const item of items) addRow(form, kind, item);
+  }
 }
 
-/** Send an image that is new or was turned, and then note its id and put it into the text. */
+/** Send what is new or was turned, and then note its id. Put an image into the text if it is for it. */
 async function send(form, upload) {
   await upload.start();
-  const { former, id } = upload;
+  const { former, id, kind } = upload;
   if (id === null || upload.isRemoved) return;
   known.set(id, upload);
   const shown = form.isConnected ? form : (formOfDraft(form) ?? form); // which was opened again
-  if (shown !== form) first(shown, "[data-images]").append(upload.row);
-  note(shown);
-  if (former !== null) {
+  if (shown !== form) listOf(shown, kind).append(upload.row);
+  note(shown, kind);
+  if (former) {
     const { content } = shown.elements;
     if (content.value.includes(former))
       typeText(content, content.value.replaceAll(urlOf(former), urlOf(id)));
@@ -105,83 +131,97 @@ async function send(form, upload) {
   insert(shown, upload);
 }
 
-/** Note which images a form has, in their order, so that its draft is kept. */
-function note(form) {
-  const shown = uploadsOf(form).map(({ id }) => id);
+/** Note which images or files a form has, in their order, so that its draft is kept. */
+function note(form, kind) {
+  const shown = inList(form, kind).map(({ id }) => id);
+  const field = fieldOf(form, kind);
   // Those that could not be loaded yet have no row.
-  const others = idsIn(fieldOf(form).value).filter((id) => !known.has(id));
-  fieldOf(form).value = [...shown.filter(Boolean), ...others].join(" ");
+  const others = idsIn(field.value).filter((id) => !known.has(id));
+  field.value = [...shown.filter(Boolean), ...others].join(" ");
   keepDraft(form);
 }
 
-/** Show the images whose ids a form has, such as those of a draft. */
+/** Show what a form has by its fields, such as the images and files of a draft. */
 async function showNoted(form) {
-  try {
-    const ids = idsIn(fieldOf(form).value);
-    for (const upload of uploadsOf(form)) if (upload.id) known.set(upload.id, upload);
-    const lost = await load(
-      form,
-      ids.filter((id) => !known.has(id)),
-    );
-    const unsent = uploadsOf(form).filter(({ id }) => id === null);
-    const rows = ids.filter((id) => known.has(id)).map((id) => known.get(id).row);
-    first(form, "[data-images]").replaceChildren(...rows, ...unsent.map(({ row }) => row));
-    if (lost.length > 0) forgetLost(form, lost);
-  } catch (error) {
-    const { message } = problemOf(error);
-    say(`The images of your draft could not be loaded. ${message}`);
-  }
+  for (const upload of uploadsOf(form)) if (upload.id) known.set(upload.id, upload);
+  for (const kind of Object.keys(KINDS))
+    try {
+      const ids = idsIn(fieldOf(form, kind).value);
+      const lost = await load(form, kind, ids);
+      const unsent = inList(form, kind).filter(({ id }) => id === null);
+      const rows = ids.filter((id) => known.has(id)).map((id) => known.get(id).row);
+      listOf(form, kind).replaceChildren(...rows, ...unsent.map(({ row }) => row));
+      if (lost.length > 0) forgetLost(form, kind, lost);
+    } catch (error) {
+      const { message } = problemOf(error);
+      say(`The ${kind} of your draft could not be loaded. ${message}`);
+    }
 }
 
-/** Load images that this page does not know. Return the ids of those that no longer exist. */
-async function load(form, ids) {
-  if (ids.length === 0) return [];
-  const { data } = await request("GET", `${root}/users/me/images`);
+/** Load what this page does not know of some ids. Return the ids of what no longer exists. */
+async function load(form, kind, ids) {
+  const missing = ids.filter((id) => !known.has(id));
+  if (missing.length === 0) return [];
+  const { data } = await request("GET", `${root}/users/me/${kind}`);
   const lost = [];
-  for (const id of ids) {
+  for (const id of missing) {
     const own = data.find((each) => each.id === id);
-    const image = own ?? (await findPublished(id));
-    if (image) addRow(form, id, image.alt, own ? `${root}/users/me/images/${id}` : urlOf(id));
+    const item = own ?? (await findPublished(kind, id));
+    if (item) addRow(form, kind, item, own !== undefined);
     else lost.push(id);
   }
   return lost;
 }
 
-function forgetLost(form, lost) {
+function forgetLost(form, kind, lost) {
   const { content } = form.elements;
   content.value = lost.reduce(removeFrom, content.value);
-  const ids = idsIn(fieldOf(form).value).filter((id) => !lost.includes(id));
-  fieldOf(form).value = ids.join(" ");
-  note(form);
-  say(`${count(lost.length, "image")} of your draft could not be kept for more than a day.`);
+  const ids = idsIn(fieldOf(form, kind).value).filter((id) => !lost.includes(id));
+  fieldOf(form, kind).value = ids.join(" ");
+  note(form, kind);
+  const things = count(lost.length, kind.slice(0, -1));
+  say(`${things} of your draft could not be kept for more than a day.`);
 }
 
 /**
- * Return an image that a text has, such as that of the draft if the tab was closed as it was published.
- * Return null if there is no such image.
+ * Return what a text has, such as that of the draft if the tab was closed as it was published. Return
+ * null if there is no such image or file.
  */
-async function findPublished(id) {
+async function findPublished(kind, id) {
+  const path = kind === "images" ? `${id}/metadata` : id;
   try {
-    return (await request("GET", `${urlOf(id)}/metadata`)).data;
+    return (await request("GET", `${root}/${kind}/${path}`)).data;
   } catch (problem) {
     if (problem.status === 404) return null;
     throw problem;
   }
 }
 
-function addRow(form, id, alt, src) {
-  const row = copyOf("image-row");
-  row.dataset.image = id;
+/** Add the row of what the service has, which no text has yet if `isOwn`. */
+function addRow(form, kind, item, isOwn = false) {
+  const { list, template, show } = KINDS[kind];
+  const row = copyOf(template);
+  row.dataset.id = item.id;
+  show(row, item, isOwn);
+  first(form, list).append(row);
+  known.set(item.id, uploadOf(row));
+}
+
+function showImage(row, { alt, id, thumbnail_url, url }, isOwn) {
+  const path = isOwn ? `/users/me/images/${id}` : null;
   first(row, "input").value = alt ?? "";
-  first(row, "img").src = src;
+  first(row, "img").src = path ? root + path : new URL(thumbnail_url ?? url).pathname;
   first(row, "[data-action=turn-image]").remove(); // this page has no file to turn
-  first(form, "[data-images]").append(row);
-  known.set(id, Upload.of(row));
+}
+
+function showFile(row, { name, size }) {
+  for (const place of all(row, "[data-name]")) place.textContent = name;
+  first(row, "[data-size]").textContent = sizeOf(size);
 }
 
 /** Show images that only their owner can read in the preview as well. */
 onPreview((html) => {
-  for (const upload of all(document, "[data-images] > li").map(Upload.of))
+  for (const upload of uploadsOf(document, "[data-images] > li"))
     for (const image of all(html, `img[src="${upload.url}"]`)) {
       const link = image.closest("a");
       if (link.getAttribute("href") === upload.url) link.href = upload.shownUrl;
@@ -190,44 +230,68 @@ onPreview((html) => {
 });
 
 /**
- * Add images to the list of a form, and to its text if `isInText`.
+ * Add files to a list of a form, and images also to its text if `isInText`.
  * @param {HTMLFormElement} form
+ * @param {"images" | "files"} kind
  * @param {File[]} files
  */
-async function addImages(form, files, isInText) {
-  const list = first(form, "[data-images]");
-  const { maxBytes, maxImages } = list.dataset;
-  const input = first(form, "[data-files]");
+async function addFiles(form, kind, files, isInText) {
+  const list = listOf(form, kind);
+  const { most } = list.dataset;
+  const input = first(form, `[data-files=${kind}]`);
   const problems = [];
   let number = 0;
   for (const file of files) {
-    if (list.children.length >= Number(maxImages)) {
-      problems.push(`You can add ${maxImages} images; ${file.name} was left out.`);
+    if (list.children.length >= Number(most)) {
+      problems.push(`You can add ${most} ${kind}; ${file.name} was left out.`);
       continue;
     }
-    if (file.size > maxBytes) say(`Making ${file.name} smaller …`);
     try {
-      const image = await prepareImage(file, Number(maxBytes), input.accept.split(","));
-      await addFile(form, file.name, image, isInText);
+      const types = input.accept.split(",");
+      const maxBytes = Number(list.dataset.maxBytes);
+      if (kind === "images") await addImage(form, file, maxBytes, types, isInText);
+      else addFile(form, file, maxBytes, types);
       number += 1;
     } catch (error) {
       problems.push(problemOf(error).message);
     }
   }
   document.getElementById(`${input.id}-error`).textContent = problems.join(" ");
-  if (number > 0) say(`${count(number, "image")} added.`);
+  if (number > 0) say(`${count(number, kind.slice(0, -1))} added.`);
 }
 
-async function addFile(form, name, image, isInText) {
+async function addImage(form, file, maxBytes, types, isInText) {
+  if (file.size > maxBytes) say(`Making ${file.name} smaller …`);
+  const image = await prepareImage(file, maxBytes, types);
   const isStill = !isAnimated(new Uint8Array(await image.arrayBuffer()));
   const row = copyOf("image-row");
   first(row, "img").src = URL.createObjectURL(image);
-  for (const place of all(row, "[data-name]")) place.textContent = name;
+  for (const place of all(row, "[data-name]")) place.textContent = file.name;
   first(row, "[data-action=turn-image]").hidden = !isStill;
-  const upload = new Upload(row, image);
-  upload.isForText = isInText;
-  first(form, "[data-images]").append(row);
-  send(form, upload);
+  const picture = new Picture(row, image);
+  picture.isForText = isInText;
+  listOf(form, "images").append(row);
+  send(form, picture);
+}
+
+function addFile(form, file, maxBytes, types) {
+  const { name, size } = file;
+  if (!types.some((type) => name.toLowerCase().endsWith(type)))
+    throw new Problem(0, `${name} is not of a kind that can be added. Add it as PDF or ZIP.`);
+  if (size > maxBytes)
+    throw new Problem(0, `${name} is larger than ${sizeOf(maxBytes)}. Make it smaller.`);
+  if (size === 0) throw new Problem(0, `${name} is empty.`);
+  const row = copyOf("file-row");
+  showFile(row, file);
+  listOf(form, "files").append(row);
+  send(form, new Upload(row, file));
+}
+
+/** Return a number of bytes in words, as the service writes it. */
+function sizeOf(bytes) {
+  if (bytes < 1000) return count(bytes, "byte");
+  const [amount, unit] = bytes < 1_000_000 ? [bytes / 1000, "kB"] : [bytes / 1_000_000, "MB"];
+  return `${amount.toFixed(1)} ${unit}`;
 }
 
 /** Insert an image into the text of a form. Whoever is typing goes on at the same place. */
@@ -241,45 +305,45 @@ function insert(form, upload) {
 }
 
 /** Add files when those before them are in the list. */
-function addLater(form, files, isInText) {
-  added = added.then(() => addImages(form, files, isInText));
+function addLater(form, kind, files, isInText) {
+  added = added.then(() => addFiles(form, kind, files, isInText));
 }
 
-onAction("remove-image", (button) => {
+onAction("remove-upload", (button) => {
   const { form } = button;
-  const upload = uploadOf(button);
+  const upload = uploadAt(button);
   const { content } = form.elements;
   if (upload.id) typeText(content, removeFrom(content.value, upload.id));
   upload.row.remove();
   upload.remove();
-  note(form);
-  first(form, "[data-files]").focus();
+  note(form, upload.kind);
+  first(form, `[data-files=${upload.kind}]`).focus();
 });
 
 onAction("move-image", (button) => {
-  const { row } = uploadOf(button);
+  const { row } = uploadAt(button);
   row.previousElementSibling?.before(row);
-  note(button.form);
+  note(button.form, "images");
   // The first one has no such button.
   (row.previousElementSibling ? button : first(row, "input")).focus();
   say(`This is image ${[...row.parentElement.children].indexOf(row) + 1} now.`);
 });
 
 onAction("turn-image", async (button) => {
-  const upload = uploadOf(button);
+  const upload = uploadAt(button);
   await upload.turn();
   send(button.form, upload);
 });
 
 onAction("insert-image", async (button) => {
-  const upload = uploadOf(button);
+  const upload = uploadAt(button);
   upload.isForText = upload.id === null;
   if (upload.id !== null) insert(button.form, upload);
 });
 
 onAction("mark-image", ({ form }) => {
   isForText = true;
-  first(form, "[data-files]").click();
+  first(form, "[data-files=images]").click();
 });
 
 /** The files of a drop, or the images of a paste that is not text, such as a part of a document. */
@@ -289,23 +353,30 @@ function filesOf({ clipboardData, dataTransfer }) {
   return [...clipboardData.files].filter((file) => file.type.startsWith("image/"));
 }
 
-/** Take the files of a paste or a drop, which go into the text if it is there that they arrive. */
+/**
+ * Take the files of a paste or a drop. Images go into the text if it is there that they arrive.
+ */
 function takeFiles(target, event) {
   const form = target.form ?? target.closest?.("form") ?? first(document, "form.editor");
   const files = filesOf(event);
   if (files.length === 0 || !form || !fieldOf(form)) return;
   event.preventDefault();
-  addLater(form, files, target.name === "content" && form.matches(".editor"));
+  const images = files.filter(({ type }) => type.startsWith("image/"));
+  const others = files.filter((file) => !images.includes(file));
+  const isInText = target.name === "content" && form.matches(".editor");
+  if (images.length > 0) addLater(form, "images", images, isInText);
+  if (others.length > 0) addLater(form, "files", others, false);
 }
 
 onEvent("change", (target) => {
-  if ("files" in target.dataset) {
-    addLater(target.form, [...target.files], isForText);
+  const { files: kind } = target.dataset;
+  if (kind) {
+    addLater(target.form, kind, [...target.files], isForText);
     isForText = false;
     target.value = "";
   } else if (target.closest("[data-images]")) {
-    const upload = uploadOf(target);
-    if (upload.file) upload.describe().catch(() => null); // again when the text is sent
+    const picture = uploadAt(target);
+    if (picture.file) picture.describe().catch(() => null); // again when the text is sent
   }
 });
 onEvent("cancel", (target) => {
@@ -321,9 +392,8 @@ onEvent("dragover", (_target, event) => {
 onEvent("reset", (form) => fieldOf(form) && setTimeout(() => showNoted(form)));
 onEvent("restored", (form) => fieldOf(form) && showNoted(form));
 addEventListener("beforeunload", (event) => {
-  if ([...document.forms].some(hasUnsentImages)) event.preventDefault();
+  if ([...document.forms].some(hasUnsentFiles)) event.preventDefault();
 });
 ready(() => {
-  for (const upload of all(document, "[data-images] > li").map(Upload.of))
-    known.set(upload.id, upload);
+  for (const upload of uploadsOf(document)) known.set(upload.id, upload);
 });

@@ -1,7 +1,7 @@
 // The editor of a post.
 
 import { me } from "./account.js";
-import { finishImages, hasUnsentImages, withImages } from "./attaching.js";
+import { finishAttachments, hasUnsentFiles, withAttachments } from "./attaching.js";
 import { first } from "./dom.js";
 import { onForm } from "./forms.js";
 import { onKey } from "./keys.js";
@@ -11,9 +11,9 @@ import { sayNext } from "./status.js";
 import "./text.js";
 
 onForm("post", {
-  prepare: finishImages,
-  toBody: withImages,
-  hasFiles: hasUnsentImages,
+  prepare: finishAttachments,
+  toBody: withAttachments,
+  hasFiles: hasUnsentFiles,
   sent(form, data) {
     const isNew = form.dataset.api === "POST";
     sayNext(isNew ? "Your post is published." : "Your post is saved.");

@@ -1,11 +1,11 @@
-// Images of a form: each is one `Upload`, which is sent while the text is being written.
+// Images of a form: they are described and turned, and made smaller before they are sent.
 
 import { isAnimated } from "./animations.js";
-import { newKey, request, result } from "./api.js";
+import { request } from "./api.js";
 import { first } from "./dom.js";
 import { root } from "./page.js";
-import { Problem, problemOf } from "./problem.js";
-import { explainError } from "./words.js";
+import { Problem } from "./problem.js";
+import { Upload } from "./uploads.js";
 
 const MAX_SIDE = 2560; // pixels of a photo
 const QUALITY = 0.85;
@@ -13,41 +13,19 @@ const PHOTOS = ["image/jpeg", "image/webp"]; // drawings and screenshots are in 
 // What the service takes.
 const MAX_PIXELS = 25_000_000;
 const MAX_LENGTH = 16_384; // pixels on a side
-const TIMEOUT = 300_000; // milliseconds
-const PAUSE = 2000; // milliseconds before a second try
-
-/** Fulfilled when the images before have been sent: the service takes one after the other. */
-let sent = Promise.resolve();
 
 /** An image in the list of a form. */
-export class Upload {
-  /** @type {WeakMap<Element, Upload>} by their rows */
-  static #uploads = new WeakMap();
+export class Picture extends Upload {
+  kind = "images";
+  thing = "image";
+  /** Whether it goes into the text once it is sent. */
+  isForText = false;
+  /** @type {string | null} the id that it had before it was turned */
+  former = null;
 
-  /**
-   * @param {HTMLElement} row the list item that shows the image
-   * @param {Blob | null} file null if the service has the image already
-   */
   constructor(row, file) {
-    this.row = row;
-    this.file = file;
-    this.id = row.dataset.image ?? null;
+    super(row, file);
     this.sentAlt = this.alt;
-    /** Whether it goes into the text once it is sent. */
-    this.isForText = false;
-    this.isRemoved = false;
-    /** @type {string | null} the id that it had before it was turned */
-    this.former = null;
-    /** Fulfilled when the image is sent or could not be sent. */
-    this.sending = Promise.resolve();
-    /** @type {Problem | null} why it could not be sent */
-    this.problem = null;
-    Upload.#uploads.set(row, this);
-  }
-
-  /** Return the image that a row of a list shows. */
-  static of(row) {
-    return Upload.#uploads.get(row) ?? new Upload(row, null);
   }
 
   get alt() {
@@ -68,49 +46,12 @@ export class Upload {
     return `![${this.alt.replace(/[[\]\\]/g, "\\$&")}](${this.url})`;
   }
 
-  /** Begin to send the file, after those before it. */
-  start() {
-    this.problem = null;
-    first(this.row, ".problem").replaceChildren();
-    const { file } = this;
-    this.sending = sent = sent.then(async () => {
-      if (this.isRemoved || file !== this.file) return; // it was turned
-      try {
-        await this.#send();
-      } catch (error) {
-        this.problem = problemOf(error);
-        const [reason] = this.problem.errors;
-        const text = reason ? explainError(reason) : this.problem.message;
-        first(this.row, ".problem").textContent = text;
-      }
-    });
-    return this.sending;
+  get fields() {
+    return this.alt ? { alt: this.alt } : {};
   }
 
-  async #send() {
-    const { alt, file } = this;
-    const key = newKey();
-    const body = new FormData();
-    body.append("file", file);
-    if (alt) body.append("alt", alt);
-    const progress = first(this.row, "progress");
-    progress.hidden = false;
-    const send = () =>
-      sendForm(`${root}/images`, body, key, (part) => {
-        progress.value = part;
-      });
-    try {
-      const { data } = await send().catch((problem) => {
-        // Once more with the same key if the connection or the service failed.
-        if (problem.status !== 0 && problem.status !== 503) throw problem;
-        return new Promise((wait) => setTimeout(wait, PAUSE)).then(send);
-      });
-      if (this.isRemoved || file !== this.file) return forget(data.id);
-      this.id = data.id;
-      this.sentAlt = alt;
-    } finally {
-      progress.hidden = true;
-    }
+  noteSent({ alt = "" }) {
+    this.sentAlt = alt;
   }
 
   /** Send the description if it has changed. */
@@ -142,14 +83,13 @@ export class Upload {
 
   /** Let the service delete the image as it was before it was turned. */
   forgetFormer() {
-    forget(this.former);
+    this.forget(this.former);
     this.former = null;
   }
 
-  /** Let the service delete the image if no text has it yet. */
   remove() {
-    this.isRemoved = true;
-    for (const id of [this.id, this.former]) if (this.file !== null && id !== null) forget(id);
+    super.remove();
+    if (this.former !== null) this.forget(this.former);
   }
 }
 
@@ -163,25 +103,6 @@ export const urlOf = (id) => `${root}/images/${id}`;
  */
 export const removeFrom = (text, id) =>
   text.replace(new RegExp(`!\\[(\\\\.|[^\\]\\\\])*\\]\\(${urlOf(id)}\\)\\n*`, "g"), "");
-
-/** Delete an image that no text has. If this fails, the service does so after a day. */
-function forget(id) {
-  request("DELETE", `${root}/users/me/images/${id}`).catch(() => null);
-}
-
-/** Send a form with a file. XMLHttpRequest, because fetch does not report the progress of an upload. */
-async function sendForm(url, body, key, onProgress) {
-  const sender = new XMLHttpRequest();
-  sender.open("POST", url);
-  sender.setRequestHeader("Idempotency-Key", key);
-  sender.timeout = TIMEOUT;
-  sender.upload.onprogress = (event) => onProgress(event.loaded / event.total);
-  await new Promise((done) => {
-    sender.onloadend = done;
-    sender.send(body);
-  });
-  return result(sender.status, sender.responseText, sender.getResponseHeader("ETag"), "image");
-}
 
 /**
  * Return a picture that the service can take: the file, or a smaller copy of a still image. Throw a

@@ -15,6 +15,7 @@ import { count } from "./words.js";
  * @property {boolean} exists
  * @property {boolean} edited
  * @property {{url: string, thumbnail_url: string | null, alt: string | null}[]} images
+ * @property {{name: string, url: string}[]} files
  */
 
 /**

@@ -57,6 +57,9 @@ function describe(row, report) {
   const pictures = first(row, "[data-pictures]");
   pictures.hidden = target.images.length === 0;
   pictures.replaceChildren(...target.images.map(pictureOf));
+  const downloads = first(row, "[data-downloads]");
+  downloads.hidden = target.files.length === 0;
+  downloads.replaceChildren(...target.files.map(downloadOf));
   const isOnReader = target.author?.id === me?.id;
   first(row, "[data-by-whom]").textContent = isOnReader ? "a member" : nameOf(reporter);
   first(row, "time").dateTime = created_at;
@@ -75,6 +78,18 @@ function pictureOf({ alt, thumbnail_url, url }, index) {
   image.alt = alt || `Image ${index + 1}, without a description`;
   link.append(image);
   return link;
+}
+
+/** Return a file as a list item with a link to it. */
+function downloadOf({ name, url }) {
+  const link = document.createElement("a");
+  link.href = new URL(url).pathname;
+  link.textContent = name;
+  link.dir = "auto";
+  link.download = "";
+  const item = document.createElement("li");
+  item.append(link);
+  return item;
 }
 
 /**

@@ -3,7 +3,12 @@
 import { me, showReader } from "./account.js";
 import { onAction, press } from "./actions.js";
 import { request, versionOf } from "./api.js";
-import { finishImages, hasUnsentImages, showImages, withImages } from "./attaching.js";
+import {
+  finishAttachments,
+  hasUnsentFiles,
+  showAttachments,
+  withAttachments,
+} from "./attaching.js";
 import { sendRequest } from "./buttons.js";
 import { all, copyOf, first } from "./dom.js";
 import { listDrafts } from "./drafts.js";
@@ -77,14 +82,14 @@ async function openEdit(button) {
     form.dataset.version = versionOf(etag);
     form.dataset.current = urlOf(id);
     form.elements.content.defaultValue = data.content;
-    showImages(form, data.images);
+    showAttachments(form, data);
   });
 }
 
 onAction("reply", (link) => (me ? focusText(openReply(link)) : goTo(link.href)));
 onAction("edit", async (button) => focusText(await openEdit(button)));
 
-const withFiles = { prepare: finishImages, toBody: withImages, hasFiles: hasUnsentImages };
+const withFiles = { prepare: finishAttachments, toBody: withAttachments, hasFiles: hasUnsentFiles };
 
 onForm("comment", {
   ...withFiles,
@@ -109,6 +114,7 @@ onForm("edit-comment", {
 const AFTER_DELETION = {
   "delete-comment": (ids) => showChange("The comment is deleted.", [...ids, "comment-count"]),
   "delete-image": () => showChange("The image is deleted.", ["images", "title"]),
+  "delete-file": () => showChange("The file is deleted.", ["files", "title"]),
   "delete-post"() {
     sayNext("The post is deleted.");
     goTo(`${root}/`);
@@ -172,7 +178,7 @@ async function refresh() {
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const form = openedForm();
   const home = form?.parentElement.closest("[id]").id;
-  for (const id of ["post", "threads", "images"]) {
+  for (const id of ["post", "threads", "images", "files"]) {
     const part = page.getElementById(id);
     const former = document.getElementById(id);
     if (!part || !former) {

@@ -17,11 +17,13 @@ const PROBLEMS = {
   has_content: "This member has posts or comments left. Delete them first.",
   images_busy: "Too many images arrive at this moment. Try again.",
   own_image_in_progress: "Another image of yours is being processed. Try again.",
+  "file content_too_large": "This file is too large. Make it smaller, and add it again.",
   "image content_too_large": "This image is too large. Make it smaller, and add it again.",
   internal_server_error: "Something went wrong in the service. Try again later.",
   no_such_application: "This application has been decided already. Load the page again.",
   no_such_avatar: "This picture has been deleted already.",
   no_such_comment: "This comment has been deleted.",
+  no_such_file: "This file has been deleted.",
   no_such_image: "This image has been deleted.",
   no_such_invitation: "This invitation has ended already. Load the page again.",
   no_such_post: "This post has been deleted.",
@@ -29,7 +31,7 @@ const PROBLEMS = {
   no_such_session: "This session has ended already. Load the page again.",
   no_such_token: "This token has been deleted already. Load the page again.",
   no_such_user: "This account has been deleted.",
-  quota_exceeded: "You have no room for more images. Delete some of yours.",
+  quota_exceeded: "You have no room for more images and files. Delete some of yours.",
   not_author: "Only its author may do this.",
   not_moderator: "Only moderators may do this.",
   not_owner: "Only the owner of the account may do this. Load the page again.",
@@ -58,6 +60,7 @@ const PROBLEMS = {
 const OFFLINE = {
   write: "There is no connection. Your text is kept; try again.",
   delete: "There is no connection, so nothing was deleted. Try again.",
+  file: "There is no connection, so the file was not sent. Try again.",
   image: "There is no connection, so the image was not sent. Try again.",
   other: "There is no connection. Try again.",
 };
@@ -75,6 +78,8 @@ const ERRORS = {
   malformed: "This has characters that are not allowed here.",
   masked_password:
     "This is one character repeated, or looks like a hidden password. Choose another one.",
+  no_such_file:
+    "One of the files has waited for more than a day, or is published already. Remove it, and add it again.",
   no_such_image:
     "One of the images has waited for more than a day, or is published already. Remove it, and add it again.",
   no_such_parent: "The comment to which you reply has been deleted.",
@@ -87,9 +92,11 @@ const ERRORS = {
   too_long: "This is too long. Make it shorter.",
   too_many_images: "A post can have ten images. Remove one of them.",
   too_many_unattached:
-    "You have forty images that are in no text. Discard some of your unsent texts, or wait for a day.",
+    "You have forty images or files that are in no text. Discard some of your unsent texts, or wait for a day.",
   too_short: "This is too short.",
   unsupported_character: "This has a character that cannot be stored.",
+  unusable_file:
+    "The service cannot use this file. Its name must end as that of its kind, such as .pdf.",
   unusable_image:
     "The service cannot use this image. Make it smaller, or save it again as JPEG or PNG.",
   username_taken: PROBLEMS.username_taken,

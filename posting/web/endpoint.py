@@ -43,7 +43,7 @@ from posting.web.errors import (
 )
 from posting.web.etags import Condition, to_json
 from posting.web.limits import Counts, Hits, Limit, require_space
-from posting.web.schemas import Words
+from posting.web.schemas import Words, max_file_bytes
 
 # The body of a response as JSON: an object, a list of objects, or None for no body.
 Body = dict[str, Any] | list[dict[str, Any]] | None
@@ -288,7 +288,9 @@ class Endpoint:
         if self.body:
             inputs["body"] = _load(self.body, request_body.read_json(), errors)
         if self.form:
-            inputs["form"] = _load(self.form, request_body.read_form(), errors)
+            inputs["form"] = _load(
+                self.form, request_body.read_form(max_file_bytes(self.form)), errors
+            )
         if self.query:
             inputs["query"] = (
                 _load(self.query, request.args, errors, parameter_errors)

@@ -24,7 +24,7 @@ from werkzeug.exceptions import (
 )
 
 from posting import config
-from posting.config import max_form_bytes
+from posting.config import OTHER_PARTS
 from posting.db.types import ID_PATTERN
 from posting.web import errors, idempotency, request_body
 from posting.web.endpoint import Blueprint, DocumentedError, Endpoint
@@ -41,7 +41,15 @@ from posting.web.errors import (
 from posting.web.etags import AlreadyCurrent, ChangedSince, UnsupportedPrecondition
 from posting.web.hosts import OtherHost, url_template
 from posting.web.limits import Counts
-from posting.web.schemas import EXAMPLE_ID, EXAMPLE_TOKEN, File, InputField, Words, extensible
+from posting.web.schemas import (
+    EXAMPLE_ID,
+    EXAMPLE_TOKEN,
+    File,
+    InputField,
+    Words,
+    extensible,
+    max_file_bytes,
+)
 from posting.web.security import CrossSiteWrite
 
 EXTENSION = "posting.openapi"
@@ -146,6 +154,7 @@ IDEMPOTENCY_KEY = {"name": idempotency.NAME, "in": "header"} | _header(
 PATH_PARAMETERS = {
     "id": {"name": "id", "in": "path"}
     | _header("An ID of 21 characters.", pattern=ID_PATTERN, examples=[EXAMPLE_ID]),
+    "name": {"name": "name", "in": "path"} | _header("A file's name.", examples=["minutes.pdf"]),
     "side": {"name": "side", "in": "path"}
     | _header("The longest side in pixels.", enum=["640", "1600"], examples=["640"]),
     "token": {"name": "token", "in": "path"}
@@ -245,7 +254,9 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
     if parameters:
         operation["parameters"] = parameters
     if schema := endpoint.body or endpoint.form:
-        largest = max_form_bytes(settings) if endpoint.form else settings["MAX_JSON_BYTES"]
+        largest = settings["MAX_JSON_BYTES"]
+        if endpoint.form:
+            largest = max_file_bytes(endpoint.form) + OTHER_PARTS
         operation["requestBody"] = {
             "required": True,
             "content": {_body_types(endpoint)[0]: {"schema": schema}},
@@ -395,12 +406,11 @@ def _body_errors(endpoint: Endpoint) -> list[DocumentedError]:
     types = " or ".join(_body_types(endpoint))
     wrong_type = UnsupportedMediaType(f"The body must be sent as {types}.")
     if endpoint.form:
+        most = max_file_bytes(endpoint.form)
         no_form = "its Content-Type names no boundary of 1 to 100 characters"
         return [
             lambda _: BadRequest(f"The body is not a form: {no_form}."),
-            lambda settings: RequestEntityTooLarge(
-                f"A file may have at most {settings['MAX_IMAGE_BYTES']:,} bytes."
-            ),
+            lambda _: RequestEntityTooLarge(f"A file may have at most {most:,} bytes."),
             lambda _: wrong_type,
         ]
     no_json = "The body is not JSON: Expecting value: line 1 column 1 (char 0)."

@@ -9,14 +9,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import chain
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from flask import Flask, current_app, request
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData, State
 
-from posting.config import max_form_bytes
+from posting.config import OTHER_PARTS, max_form_bytes
 
 JSON_TYPES = {"application/json"}
 PATCH_TYPES = JSON_TYPES | {"application/merge-patch+json"}  # RFC 7396
@@ -54,12 +54,19 @@ def parse_json(data: bytes) -> Any:
     return value
 
 
-def read_form() -> MultiDict[str, str | bytes]:
-    """Return the parts of a form: text, and files as bytes.
+class Upload(NamedTuple):
+    """A file in a form, with the name that the client gives it."""
+
+    name: str
+    data: bytes
+
+
+def read_form(max_file_bytes: int) -> MultiDict[str, str | Upload]:
+    """Return the parts of a form: text, and files.
 
     Raise 413 if the form or a file is too large, 415 for another type, 400 if it is invalid.
     """
-    chunks = _read(max_form_bytes(current_app.config), {FORM_TYPE})
+    chunks = _read(max_file_bytes + OTHER_PARTS, {FORM_TYPE})
     boundary = request.mimetype_params.get("boundary", "")
     try:
         parts = MultiDict(_parts(chunks, boundary.encode()))
@@ -69,13 +76,13 @@ def read_form() -> MultiDict[str, str | bytes]:
         if isinstance(error, UnicodeDecodeError):
             raise BadRequest("The form is not UTF-8.") from None
         raise BadRequest(f"The body is not a form: {error}.") from None
-    max_bytes = current_app.config["MAX_IMAGE_BYTES"]
-    if any(isinstance(part, bytes) and len(part) > max_bytes for part in parts.values()):
-        raise RequestEntityTooLarge(f"A file may have at most {max_bytes:,} bytes.")
+    sizes = [len(part.data) for part in parts.values() if isinstance(part, Upload)]
+    if max(sizes, default=0) > max_file_bytes:
+        raise RequestEntityTooLarge(f"A file may have at most {max_file_bytes:,} bytes.")
     return parts
 
 
-def _parts(chunks: Iterator[bytes], boundary: bytes) -> Iterator[tuple[str, str | bytes]]:
+def _parts(chunks: Iterator[bytes], boundary: bytes) -> Iterator[tuple[str, str | Upload]]:
     """Yield the parts of a form, decoded as they arrive, so that each is in memory once.
 
     Raise ValueError if the form is invalid.
@@ -102,7 +109,10 @@ def _parts(chunks: Iterator[bytes], boundary: bytes) -> Iterator[tuple[str, str 
                 if not event.more_data:
                     value = b"".join(content)
                     content.clear()
-                    yield part.name, value if isinstance(part, File) else value.decode()
+                    if isinstance(part, File):
+                        yield part.name, Upload(part.filename, value)
+                    else:
+                        yield part.name, value.decode()
         if decoder.state is State.PART and len(decoder.buffer) > MAX_PART_HEADER:
             raise ValueError(f"a part has more than {MAX_PART_HEADER:,} bytes of headers")
 

@@ -20,6 +20,7 @@ from posting.characters import has_visible, leaves_direction_open
 from posting.db.base import Base
 from posting.db.types import ID_PATTERN, Rfc3339Text, UtcDateTime
 from posting.web.errors import MALFORMED_ID, REPEATED, REQUIRED, UNKNOWN, Message
+from posting.web.request_body import Upload
 
 EXAMPLE_ID = "V1StGXR8_Z5jdHi6B-myT"
 EXAMPLE_TOKEN = "posting_3cqSJzQ3uvEdY5oAjSkK_Jri0qmfyaLOFT6n3zC6zxs"  # noqa: S105 - of no one
@@ -179,16 +180,30 @@ class Identifiers(InputField, fields.List[str]):
 
 
 class File(InputField, fields.Raw):
-    """A file in a form."""
+    """A file in a form, of at most so many bytes as a setting says."""
+
+    def __init__(self, setting: str, **kwargs: Any) -> None:
+        super().__init__(required=True, **kwargs)
+        self.setting = setting
+
+    @property
+    def max_bytes(self) -> int:
+        return int(current_app.config[self.setting])
 
     def configured_limits(self) -> dict[str, Any]:
-        most, text = current_app.config["MAX_IMAGE_BYTES"], self.metadata["description"]
-        return {"description": f"{text} At most {most:,} bytes."}
+        text = self.metadata["description"]
+        return {"description": f"{text} At most {self.max_bytes:,} bytes."}
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bytes:
-        if not isinstance(value, bytes):
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Upload:
+        if not isinstance(value, Upload):
             raise ValidationError(NOT_A_FILE)
         return value
+
+
+def max_file_bytes(form: Schema) -> int:
+    """Return the maximum number of bytes of the file in a form."""
+    [file] = [field for field in form.fields.values() if isinstance(field, File)]
+    return file.max_bytes
 
 
 class Integer(InputField, fields.Integer):

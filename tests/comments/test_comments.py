@@ -58,6 +58,7 @@ def test_a_comment_is_created_and_read(alice, anonymous, post):
         "created_at": comment["created_at"],
         "updated_at": comment["created_at"],
         "images": [],
+        "files": [],
     }
     assert created.headers["Location"] == f"http://localhost{path(comment)}"
     read = anonymous.get(created.headers["Location"])

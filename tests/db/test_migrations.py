@@ -45,7 +45,7 @@ SEARCH_TABLES = ("post_search", "comment_search", "user_search")  # which are no
 FOREIGN_OPTIONS = ("ondelete", "deferrable", "initially")
 UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|avatars|sessions|tokens|posts|comments|images|image_data|image_sizes|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|avatars|sessions|tokens|posts|comments|files|file_data|images|image_data|image_sizes|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
 )
 
 
@@ -157,7 +157,16 @@ def test_a_downgrade_finishes_the_deletion_of_posts(migrated, tmp_path):
     db.session.commit()
     flask_migrate.downgrade(revision="0025")
     left = rows(db.engine)
-    parts = "posts", "comments", "images", "image_data", "thumbnails", "subscriptions"
+    parts = (
+        "posts",
+        "comments",
+        "files",
+        "file_data",
+        "images",
+        "image_data",
+        "thumbnails",
+        "subscriptions",
+    )
     assert not any(left[table] for table in (*parts, "notifications"))
     assert left["users"]
     flask_migrate.upgrade()

@@ -90,7 +90,8 @@ def read_archive(path):
 
 
 # Lines of the example. Lines 2 and 3 are users, 6 and 7 a comment and a reply to it.
-USER, KEY, POST, COMMENT, REPLY, IMAGE, DATA, THUMBNAIL = 2, 4, 5, 6, 7, 8, 9, 10
+USER, KEY, POST, COMMENT, REPLY = 2, 4, 5, 6, 7
+FILE, IMAGE, FILE_DATA, DATA, THUMBNAIL = 8, 9, 10, 11, 12
 
 # Each of the following returns a function that changes the lines of an archive.
 

@@ -106,6 +106,17 @@ CONSISTENCY_RULES = {
     "image_count of comments is exact": """
         SELECT id FROM comments WHERE image_count <>
             (SELECT count(*) FROM images WHERE comment_id = comments.id)""",
+    "file_count is exact": """
+        SELECT id FROM posts WHERE deleted_at IS NULL AND file_count <>
+            (SELECT count(*) FROM files WHERE post_id = posts.id AND comment_id IS NULL)""",
+    "file_count of comments is exact": """
+        SELECT id FROM comments WHERE file_count <>
+            (SELECT count(*) FROM files WHERE comment_id = comments.id)""",
+    "a file of a comment is on its post": """
+        SELECT files.id FROM files JOIN comments ON comments.id = comment_id
+        WHERE files.post_id <> comments.post_id OR content IS NULL""",
+    "a file that is not attached has an owner": """
+        SELECT id FROM files WHERE post_id IS NULL AND owner_id IS NULL""",
     "an image of a comment is on its post": """
         SELECT images.id FROM images JOIN comments ON comments.id = comment_id
         WHERE images.post_id <> comments.post_id OR content IS NULL""",

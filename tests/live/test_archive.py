@@ -9,13 +9,12 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from posting import create_app
+from posting import attachments, create_app
 from posting.db.base import db
 from posting.db.engine import close_connections
 from posting.db.transactions import unit_of_work
 from posting.db.types import new_id, now
 from posting.images.models import Image, ImageData
-from posting.images.store import count_images
 from posting.posts.models import Post
 from tests.conftest import new_database
 from tests.live.clients import scaled
@@ -64,7 +63,7 @@ def add_large_images(url):
             db.session.expunge_all()
         db.session.remove()
         with unit_of_work():
-            count_images(post_id)
+            attachments.count(Image, post_id)
         close_connections()
 
 

@@ -434,6 +434,31 @@ class TestCache:
         cached = (site.nginx.folder / "posting-images").rglob("*")
         assert sum(path.is_file() for path in cached) == 3
 
+    def test_files_are_cached(self, site, ada):
+        upload = {"file": ("Grüße & Küsse.txt", b"A loom" * 100_000)}
+        file = ada.post(f"{site.url}/files", files=upload, timeout=20).json()
+        body = {"title": "x", "content": "x", "files": [file["id"]]}
+        before = ada.get(file["url"], timeout=20)
+        assert before.status_code == 404
+        assert ada.post(f"{site.url}/posts", json=body, timeout=20).status_code == 201
+        responses = [client.get(file["url"], timeout=20) for client in (ada, site.client(), ada)]
+        for response in responses:
+            assert response.content == upload["file"][1]
+            assert response.headers["Content-Type"] == "text/plain"
+            assert response.headers["Content-Disposition"].startswith("attachment; filename*=")
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert count_requests(site, "/files/{id}/{name}") == 2  # the 404, and one of the three
+        assert site.client().get(file["url"] + "?x", timeout=20).status_code == 422
+
+    def test_a_file_of_ten_megabytes_passes(self, site, ada):
+        upload = {"file": ("a.txt", b"x" * 10 * 2**20)}
+        response = ada.post(f"{site.url}/files", files=upload, timeout=20)
+        assert response.status_code == 201
+        upload = {"file": ("a.txt", b"x" * (10 * 2**20 + 1))}
+        response = ada.post(f"{site.url}/files", files=upload, timeout=20)
+        assert response.status_code == 413
+        assert "10,485,760" in response.json()["detail"]
+
     def test_the_metadata_of_an_image_is_not_cached_like_the_image(self, site, ada):
         body = {"title": "x", "content": "x"}
         post = ada.post(f"{site.url}/posts", json=body, timeout=20).json()

@@ -131,6 +131,40 @@ def test_an_image_is_attached_once(url, pool, status_counts):
         status_counts += statuses
 
 
+def test_a_file_is_attached_once(url, pool, status_counts):
+    """Four posts and four comments name it at the same time, and two requests delete it."""
+    alice = sign_in(url, "alice")
+    text = {"title": "On engines", "content": "They weave."}
+    post = alice.post(f"{url}/posts", json=text, timeout=20).json()
+    clients = [clone(alice) for _ in range(10)]
+    for _ in range(scaled(10, 100)):
+        upload = {"file": ("minutes.pdf", b"%PDF-1.7")}
+        id = alice.post(f"{url}/files", files=upload, timeout=20).json()["id"]
+        comments = f"{url}/posts/{post['id']}/comments"
+        body, comment = text | {"files": [id]}, {"content": "Indeed.", "files": [id]}
+        posts = f"{url}/posts"
+        *written, own, any_ = run_concurrently(
+            pool,
+            [
+                *(
+                    partial(each.post, f"{url}/posts", json=body, timeout=20)
+                    for each in clients[:4]
+                ),
+                *(partial(each.post, comments, json=comment, timeout=20) for each in clients[4:8]),
+                partial(clients[8].delete, f"{url}/users/me/files/{id}", timeout=20),
+                partial(clients[9].delete, f"{url}/files/{id}", timeout=20),
+            ],
+        )
+        statuses = Counter(written)
+        assert statuses in ({201: 1, 422: 7}, {422: 8})
+        assert (own, any_) in {(404, 204), (204, 404)}
+        assert statuses[201] <= (own == 404)
+        assert requests.get(f"{url}/files/{id}", timeout=20).status_code == 404
+        status_counts.update([*written, own, any_])
+    for path in ("posts?limit=50&expand=files", f"posts/{post['id']}/comments?limit=100"):
+        assert not any(each["files"] for each in requests.get(f"{url}/{path}", timeout=20).json())
+
+
 def test_an_image_is_deleted_and_described_while_it_is_attached(url, pool, status_counts):
     alice = sign_in(url, "alice")
     clients = [clone(alice) for _ in range(3)]

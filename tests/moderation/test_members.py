@@ -35,6 +35,7 @@ class TestMember:
             "posts": 1,
             "comments": 0,
             "images": 0,
+            "files": 0,
             "open_reports": 1,
             "closed_reports": 0,
         }

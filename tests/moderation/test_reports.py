@@ -33,6 +33,7 @@ class TestWriting:
                 "exists": True,
                 "edited": False,
                 "images": [],
+                "files": [],
             },
             "reason": "This is advertising.",
             "state": "open",

@@ -68,12 +68,12 @@ INVALID = [
         "line 3: not a row of idempotency_keys, although line 1 counts more of them.",
     ),
     (set_counts(users=3), "line 4: not a row of users, although line 1 counts more of them."),
-    (set_counts(thumbnails=2), "line 11: the file ends before this line."),
-    (set_counts(thumbnails=0), "line 10: the file should end here, as line 1 counts no more rows."),
-    (delete_line(THUMBNAIL), "line 10: the file ends before this line."),
+    (set_counts(thumbnails=2), "line 13: the file ends before this line."),
+    (set_counts(thumbnails=0), "line 12: the file should end here, as line 1 counts no more rows."),
+    (delete_line(THUMBNAIL), "line 12: the file ends before this line."),
     (delete_line(3), "line 3: not a row of users, although line 1 counts more of them."),
-    (append_line({}), "line 11: the file should end here, as line 1 counts no more rows."),
-    (append_line(b""), "line 11: the file should end here, as line 1 counts no more rows."),
+    (append_line({}), "line 13: the file should end here, as line 1 counts no more rows."),
+    (append_line(b""), "line 13: the file should end here, as line 1 counts no more rows."),
     (set_line(USER, b""), "line 2: not JSON in UTF-8."),
     (set_line(USER, b'{"table":'), "line 2: not JSON in UTF-8."),
     (set_line(USER, b"[" * 100_000), "line 2: not JSON in UTF-8."),
@@ -88,14 +88,17 @@ INVALID = [
     ),
     (
         set_line(IMAGE, {"table": "images", "row": []}),
-        "line 8: a row of images must have the columns id, post_id, comment_id, owner_id, "
+        "line 9: a row of images must have the columns id, post_id, comment_id, owner_id, "
         "media_type, width, height, size, alt, position, created_at, unattached_since, resized_at, "
         "edited_at.",
     ),
-    (set_values(DATA, size=3), "line 9: a row of image_data must have the columns image_id, data."),
+    (
+        set_values(DATA, size=3),
+        "line 11: a row of image_data must have the columns image_id, data.",
+    ),
     (
         delete_column(DATA, "data"),
-        "line 9: a row of image_data must have the columns image_id, data.",
+        "line 11: a row of image_data must have the columns image_id, data.",
     ),
     (set_values(USER, id=None), "line 2: users.id must not be null."),
     (
@@ -151,7 +154,7 @@ INVALID = [
         )
     ),
     *(
-        (set_values(DATA, data=data), "line 9: image_data.data must be base64.")
+        (set_values(DATA, data=data), "line 11: image_data.data must be base64.")
         for data in ("?", "YQ", "YQ==YQ==", "Y Q==", "é", 1, [])
     ),
     *(
@@ -181,8 +184,8 @@ INVALID = [
     (set_values(POST, author_id="x" * 21), "line 5: rejected by the database (*"),
     (set_values(REPLY, parent_id="x" * 21), "line 7: rejected by the database (*"),
     (swap_lines(COMMENT, REPLY), "line 6: rejected by the database (*"),
-    (set_values(IMAGE, width=0), "line 8: rejected by the database (*ck_images_dimensions*)."),
-    (set_values(THUMBNAIL, image_id="x" * 21), "line 10: rejected by the database (*"),
+    (set_values(IMAGE, width=0), "line 9: rejected by the database (*ck_images_dimensions*)."),
+    (set_values(THUMBNAIL, image_id="x" * 21), "line 12: rejected by the database (*"),
 ]
 
 
@@ -234,10 +237,10 @@ def test_damaged_archives_are_errors(refused, lines):
         b"posting": "line 1: damaged, or not compressed with gzip (Not a gzipped file (b'po')).",
         whole[:-20]: "damaged, or not compressed with gzip (Compressed file ended before",
         whole[:-4]: "damaged, or not compressed with gzip (Compressed file ended before",
-        whole[:-8] + bytes(8): "line 11: damaged, or not compressed with gzip (CRC check failed",
+        whole[:-8] + bytes(8): "line 13: damaged, or not compressed with gzip (CRC check failed",
         whole[:100] + b"\xff\xff\xff" + whole[103:]: "line ",
         whole + b"x": "damaged, or not compressed with gzip (Not a gzipped file",
-        whole + whole: "line 11: the file should end here, as line 1 counts no more rows.",
+        whole + whole: "line 13: the file should end here, as line 1 counts no more rows.",
     }
     for data, expected in damaged.items():
         assert expected in refused(data)

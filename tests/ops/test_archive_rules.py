@@ -11,6 +11,7 @@ from PIL import Image
 
 from posting.accounts.models import User
 from posting.db.transactions import transaction
+from posting.files.formats import FORMATS
 from posting.images import codec
 from posting.posts.models import Post
 from tests.conftest import PASSWORD
@@ -18,6 +19,8 @@ from tests.helpers import pictures
 from tests.helpers.archives import (
     COMMENT,
     DATA,
+    FILE,
+    FILE_DATA,
     IMAGE,
     POST,
     REPLY,
@@ -37,7 +40,9 @@ from tests.helpers.archives import (
 
 FUTURE, PAST = "2126-11-21T09:31:00.250Z", "2026-11-20T09:31:00.250Z"
 IMAGE_ID, POST_ID = (example_archive()[number - 1]["row"]["id"] for number in (IMAGE, POST))
-REJECTED = f"line 9: image {IMAGE_ID}: Must be a PNG, JPEG, WebP or GIF image."
+WRONG_FILE = f"line 10: file {example_archive()[FILE - 1]['row']['id']}"
+EXTENSIONS = ", ".join(f".{extension}" for extension in FORMATS)
+REJECTED = f"line 11: image {IMAGE_ID}: Must be a PNG, JPEG, WebP or GIF image."
 NO_HASH = (
     "line 2: users.password_hash must be empty, or scrypt:N:r:p$salt$hash as Posting writes it"
 )
@@ -58,7 +63,12 @@ def insert_row(table, **values):
 
 def repeat_post(count, **values):
     def change(lines):
-        rows = lines[POST - 1]["row"] | {"comment_count": 0, "image_count": 0, **values}
+        rows = lines[POST - 1]["row"] | {
+            "comment_count": 0,
+            "image_count": 0,
+            "file_count": 0,
+            **values,
+        }
         rows |= {"last_comment_at": None}
         new = [{"table": "posts", "row": rows | {"id": f"{n:021}"}} for n in range(count)]
         lines[POST:POST] = new
@@ -76,6 +86,18 @@ def repeat_image(count):
             lines[number:number] = new
             lines[0]["rows"][table] += count
         lines[POST - 1]["row"]["image_count"] += count
+
+    return change
+
+
+def repeat_file(count):
+    def change(lines):
+        for number, table, key in ((FILE_DATA, "file_data", "file_id"), (FILE, "files", "id")):
+            row = lines[number - 1]["row"]
+            new = [{"table": table, "row": row | {key: f"{n:021}"}} for n in range(count)]
+            lines[number:number] = new
+            lines[0]["rows"][table] += count
+        lines[POST - 1]["row"]["file_count"] += count
 
     return change
 
@@ -136,8 +158,21 @@ REFUSED = [
         set_values(COMMENT, created_at=PAST, thread_at=PAST),
         "line 6: comments.created_at is before that of the post.",
     ),
-    (set_values(IMAGE, created_at=PAST), "line 8: images.created_at is before that of the post."),
-    (set_values(IMAGE, alt="x" * 501), "line 8: images.alt must have at most 500 characters."),
+    (set_values(FILE, created_at=PAST), "line 8: files.created_at is before that of the post."),
+    (
+        set_values(FILE, name="a.html"),
+        f"{WRONG_FILE}: The name must end with the extension of a file that is taken: {EXTENSIONS}.",
+    ),
+    (
+        set_values(FILE, name="../a.txt"),
+        f"{WRONG_FILE}: The name must be one of a file, without invisible characters.",
+    ),
+    (
+        set_values(FILE_DATA, data=base64.b64encode(b"PK\x03\x04\x00").decode()),
+        f"{WRONG_FILE}: The file does not begin like a .txt file.",
+    ),
+    (set_values(IMAGE, created_at=PAST), "line 9: images.created_at is before that of the post."),
+    (set_values(IMAGE, alt="x" * 501), "line 9: images.alt must have at most 500 characters."),
     *(
         (
             set_values(number, version=version),
@@ -182,6 +217,7 @@ def test_what_the_api_refuses_is_not_imported(app, lines, tmp_path, change, expe
     ("change", "expected"),
     [
         (repeat_image(10), f"post {POST_ID} has more than 10 images"),
+        (repeat_file(5), f"post {POST_ID} has more than 5 files"),
         (
             repeat_post(6, pinned_at=FUTURE.replace("2126", "2026")),
             "is pinned, and 5 later ones are",

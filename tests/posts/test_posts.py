@@ -11,6 +11,9 @@ def path(post):
     return f"/posts/{post['id']}"
 
 
+WHOLE = {"content", "images", "files"}  # what a list leaves out
+
+
 def test_a_post_is_created_and_read(alice, anonymous):
     created = alice.post("/posts", json={"title": "On engines", "content": "Line one\n\nß 🚂"})
 
@@ -18,7 +21,7 @@ def test_a_post_is_created_and_read(alice, anonymous):
     post = created.json
     assert set(post) == {
         "id", "title", "content", "author", "created_at", "updated_at", "last_activity_at",
-        "comment_count", "image_count", "locked", "pinned", "images",
+        "comment_count", "image_count", "file_count", "locked", "pinned", "images", "files",
     }  # fmt: skip
     assert post["content"] == "Line one\n\nß 🚂"
     names = {"username": "alice", "display_name": "Alice", "avatar_url": None}
@@ -31,8 +34,8 @@ def test_a_post_is_created_and_read(alice, anonymous):
     assert "🚂" in read.text  # non-ASCII is not escaped
 
 
-def test_the_list_omits_content_and_images(anonymous, post):
-    summary = {name: value for name, value in post.items() if name not in {"content", "images"}}
+def test_the_list_omits_content_images_and_files(anonymous, post):
+    summary = {name: value for name, value in post.items() if name not in WHOLE}
     assert anonymous.get("/posts").json == [summary]
 
 
@@ -41,12 +44,12 @@ def test_a_list_may_have_whole_posts(alice, bob, anonymous, post):
         illustrated = alice.create_post(f"Post {number}")
         for alt in ("first", "second")[:number]:
             alice.add_image(illustrated, alt=alt)
-    rows = anonymous.get("/posts?expand=content,images").json
+    rows = anonymous.get("/posts?expand=content,images,files").json
     assert rows == [anonymous.get(path(row)).json for row in rows]
     assert [image["alt"] for image in rows[0]["images"]] == ["first", "second"]
-    for expand, names in (("content", {"content"}), ("images", {"images"})):
+    for expand, names in (("content", {"content"}), ("images", {"images"}), ("files", {"files"})):
         [row] = anonymous.get(f"/posts?expand={expand}&limit=1").json
-        assert row.keys() & {"content", "images"} == names
+        assert row.keys() & WHOLE == names
     own = anonymous.get(f"/posts?expand=images,content&author={bob.user['id']}").json
     assert [row["author"]["id"] for row in own] == [bob.user["id"]] * len(own)
 
@@ -73,7 +76,7 @@ def test_the_fields_to_add_may_be_separate_parameters(alice, anonymous, post):
         anonymous.get(separate).json == anonymous.get("/posts?limit=1&expand=content,images").json
     )
     pages = list(follow_pages(anonymous, separate))
-    assert [row.keys() & {"content", "images"} for page in pages for row in page] == [
+    assert [row.keys() & WHOLE for page in pages for row in page] == [
         {"content", "images"},
         {"content", "images"},
     ]

@@ -76,6 +76,7 @@ FEEDS_BY_TOKEN = {
     "GET /feeds/{feed}/@{username}/feed.atom": (200, 200, 200, 200, 200, 200),
     "GET /feeds/{feed}/@{username}/feed.json": (200, 200, 200, 200, 200, 200),
     "GET /feeds/{feed}/images/{image}": (200, 200, 200, 200, 200, 200),
+    "GET /feeds/{feed}/files/{document}/{name}": (200, 200, 200, 200, 200, 200),
 }
 # The statuses for the roles, in their order, where the objects belong to Alice.
 MATRIX = {
@@ -102,6 +103,13 @@ MATRIX = {
     "GET /images/{image}/metadata": (200, 200, 200, 200, 200, 200),
     "PATCH /images/{image}": (401, 403, 200, 403, 403, 200),
     "DELETE /images/{image}": (401, 403, 204, 204, 403, 204),
+    "POST /files": (401, 201, 201, 201, 403, 201),
+    "GET /users/me/files": (401, 200, 200, 200, 200, 200),
+    "GET /users/me/files/{unattached_file}": (401, 404, 200, 404, 200, 200),
+    "DELETE /users/me/files/{unattached_file}": (401, 404, 204, 404, 403, 204),
+    "GET /files/{document}": (200, 200, 200, 200, 200, 200),
+    "GET /files/{document}/{name}": (200, 200, 200, 200, 200, 200),
+    "DELETE /files/{document}": (401, 403, 204, 204, 403, 204),
     "PUT /users/me/avatar": (401, 200, 200, 200, 403, 200),
     "DELETE /users/me/avatar": (401, 204, 204, 204, 403, 204),
     "DELETE /users/{face}/avatar": (401, 403, 403, 204, 403, 403),
@@ -182,8 +190,8 @@ OPEN = {
     *("GET /site", "GET /openapi.json", "GET /docs", "GET /docs/{file}"),
     *FEEDS_BY_TOKEN,
 }
-# The same for an image of Alice that no post or comment has, and for one of her comments.
-OF_OTHER_IMAGES = {
+# The same for an image and a file of Alice that no post or comment has, and of one of her comments.
+OF_OTHER_TEXTS = {
     "GET /images/{unattached}": (404, 404, 404, 404, 404, 404),
     "GET /images/{unattached}/thumbnail": (404, 404, 404, 404, 404, 404),
     "GET /images/{unattached}/metadata": (404, 404, 404, 404, 404, 404),
@@ -194,8 +202,14 @@ OF_OTHER_IMAGES = {
     "GET /images/{image_of_comment}/metadata": (200, 200, 200, 200, 200, 200),
     "PATCH /images/{image_of_comment}": (401, 403, 200, 403, 403, 200),
     "DELETE /images/{image_of_comment}": (401, 403, 204, 204, 403, 204),
+    "GET /files/{unattached_file}": (404, 404, 404, 404, 404, 404),
+    "GET /files/{unattached_file}/{name}": (404, 404, 404, 404, 404, 404),
+    "DELETE /files/{unattached_file}": (401, 404, 204, 404, 403, 204),
+    "GET /files/{file_of_comment}": (200, 200, 200, 200, 200, 200),
+    "GET /files/{file_of_comment}/{name}": (200, 200, 200, 200, 200, 200),
+    "DELETE /files/{file_of_comment}": (401, 403, 204, 204, 403, 204),
 }
-STATUSES = MATRIX | OF_OTHER_IMAGES
+STATUSES = MATRIX | OF_OTHER_TEXTS
 # Unknown names in a query are ignored.
 FREE_QUERY = {*PAGES, *FEEDS_BY_TOKEN, "GET /metrics", "GET /docs/{file}", "GET /static/{file}"}
 DOCUMENTED_PAGES = {"GET /signin", "GET /signup"}  # at paths of the API
@@ -220,6 +234,9 @@ NAMES = {
     "/images/<nanoid:id>/thumbnail": "/images/{image}/thumbnail",
     "/images/<nanoid:id>/<any('640','1600'):side>": "/images/{photo}/{side}",
     "/images/<nanoid:id>/metadata": "/images/{image}/metadata",
+    "/files/<nanoid:id>": "/files/{document}",
+    "/files/<nanoid:id>/<name>": "/files/{document}/{name}",
+    "/users/me/files/<nanoid:id>": "/users/me/files/{unattached_file}",
     '/users/<nanoid("me"):id>/avatar': "/users/{face}/avatar",
     "/avatars/<nanoid:id>": "/avatars/{avatar}",
     "/avatars/<nanoid:id>/64": "/avatars/{avatar}/64",
@@ -249,6 +266,7 @@ NAMES = {
     "/feeds/<token>/@<member:username>/feed.atom": "/feeds/{feed}/@{username}/feed.atom",
     "/feeds/<token>/@<member:username>/feed.json": "/feeds/{feed}/@{username}/feed.json",
     "/feeds/<token>/images/<nanoid:id>": "/feeds/{feed}/images/{image}",
+    "/feeds/<token>/files/<nanoid:id>/<name>": "/feeds/{feed}/files/{document}/{name}",
 }
 
 
@@ -273,7 +291,7 @@ def url_of(id_of):
 
     def url_of(path):
         file = "docs.js" if path.startswith("/static") else "swagger-ui.css"
-        fixed = {"file": file, "username": "alice"}
+        fixed = {"file": file, "username": "alice", "name": "minutes.pdf"}
         path += QUERIES.get(path, "")
         names = re.findall(r"{(\w+)}", path)
         return path.format_map({name: fixed.get(name) or id_of(name) for name in names})
@@ -283,13 +301,15 @@ def url_of(id_of):
 
 def template(path):
     """Return a path of the matrix as the document has it."""
-    names = {"username": "{username}", "feed": "{token}", "side": "{side}"}
+    names = {"username": "{username}", "feed": "{token}", "side": "{side}", "name": "{name}"}
     return re.sub("{(.+?)}", lambda name: names.get(name[1], "{id}"), path)
 
 
 def body_of(operation):
     if operation in {"POST /images", "POST /posts/{post}/images", "PUT /users/me/avatar"}:
         return {"data": {"file": (BytesIO(pictures.png()), "a.png")}}
+    if operation == "POST /files":
+        return {"data": {"file": (BytesIO(b"A loom"), "a.txt")}}
     writes = operation.startswith(("PATCH", "POST", "PUT")) and not operation.endswith("/approval")
     return {"json": BODIES.get(operation, {} if writes else None)}
 

@@ -191,11 +191,11 @@ def test_responses_match_their_schemas(alice, post, document):
 
 
 def test_all_fields_of_a_response_are_required(document):
-    for name in ("Post", "Comment", "Image", "User", "Session", "Author"):
+    for name in ("Post", "Comment", "Image", "File", "User", "Session", "Author"):
         schema = document["components"]["schemas"][name]
         assert set(schema["required"]) == set(schema["properties"]), name
     brief, whole = (document["components"]["schemas"][name] for name in ("PostBrief", "Post"))
-    assert set(whole["required"]) - set(brief["required"]) == {"content", "images"}
+    assert set(whole["required"]) - set(brief["required"]) == {"content", "images", "files"}
 
 
 def test_the_minimum_length_of_passwords_is_the_setting(make_app):
@@ -208,6 +208,9 @@ def test_size_limits_are_the_settings(make_app):
     document = make_app(MAX_IMAGE_BYTES=123_456).test_client().get("/openapi.json").json
     file = document["components"]["schemas"]["ImageUpload"]["properties"]["file"]
     assert "123,456 bytes" in file["description"]
+    document = make_app(MAX_FILE_BYTES=234_567).test_client().get("/openapi.json").json
+    file = document["components"]["schemas"]["FileUpload"]["properties"]["file"]
+    assert "234,567 bytes" in file["description"]
     images = document["components"]["schemas"]["Post"]["properties"]["images"]
     assert images["maxItems"] == IMAGES_PER_POST
 
@@ -371,7 +374,7 @@ def test_several_words_of_a_parameter_are_an_array(document):
     parameters = document["paths"]["/posts"]["get"]["parameters"]
     [expand] = [parameter for parameter in parameters if parameter["name"] == "expand"]
     assert (expand["style"], expand["explode"]) == ("form", False)
-    schema = {"type": "array", "items": {"type": "string", "enum": ["content", "images"]}}
+    schema = {"type": "array", "items": {"type": "string", "enum": ["content", "images", "files"]}}
     assert schema.items() <= expand["schema"].items()
     assert schema["items"] == expand["schema"]["items"]
 

@@ -16,6 +16,7 @@ from posting.accounts.current_user import (
 from posting.accounts.models import PENDING
 from posting.accounts.store import NoSuchUser, find_account_by_id
 from posting.comments.store import NoSuchComment, get_comment_for_update
+from posting.files.store import list_files_of_comments, list_files_of_posts
 from posting.images.store import list_images_of_comments, list_images_of_posts
 from posting.markdown import excerpt, shorten
 from posting.moderation import log, schemas, store
@@ -176,21 +177,23 @@ def _is_on_reader(report: Item) -> bool:
 
 
 def _as_read(*reports: Item) -> list[Item]:
-    """Return reports with the images of their targets, without what the reader may not know.
+    """Return reports with the images and files of their targets, without what is a secret.
 
     Members do not see who closed them, and moderators do not see who reported them.
     """
     targets: dict[str, list[Item]] = {POST: [], COMMENT: [], USER: []}
     for report in reports:
         targets[report["target"]["kind"]].append(report["target"])
-    of_posts = list_images_of_posts([target["id"] for target in targets[POST]])
-    of_comments = list_images_of_comments([target["id"] for target in targets[COMMENT]])
-    images = of_posts | of_comments
-    return [
-        _without_secrets(report)
-        | {"target": report["target"] | {"images": images.get(report["target"]["id"], [])}}
-        for report in reports
-    ]
+    posts = [target["id"] for target in targets[POST]]
+    comments = [target["id"] for target in targets[COMMENT]]
+    images = list_images_of_posts(posts) | list_images_of_comments(comments)
+    files = list_files_of_posts(posts) | list_files_of_comments(comments)
+    read = []
+    for report in reports:
+        target = report["target"]
+        shown = {"images": images.get(target["id"], []), "files": files.get(target["id"], [])}
+        read.append(_without_secrets(report) | {"target": target | shown})
+    return read
 
 
 def _without_secrets(report: Item) -> Item:

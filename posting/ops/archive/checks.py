@@ -17,6 +17,8 @@ from posting.accounts.schemas import Profile, RemovalQuery, SignUp, TokenInput
 from posting.comments.schemas import IMAGES_PER_COMMENT, CommentChange
 from posting.config import parse_scrypt_parameters
 from posting.db.types import UtcDateTime, now
+from posting.files.formats import FileError, check_file, clean_name
+from posting.files.models import File
 from posting.images import codec
 from posting.images.models import Image
 from posting.images.schemas import ImageChange
@@ -27,7 +29,7 @@ from posting.moderation.schemas import ReportDecision, ReportInput
 from posting.moderation.views.acts import MAX_PINNED
 from posting.ops.archive.lines import LineReader, Row
 from posting.posts.models import Post
-from posting.posts.schemas import IMAGES_PER_POST, PostInput
+from posting.posts.schemas import FILES_PER_TEXT, IMAGES_PER_POST, PostInput
 from posting.web.schemas import Input
 
 
@@ -42,8 +44,8 @@ TEXTS = {
     "users": _rules(
         Profile, "password", application=SignUp().fields["application"], suspension_reason=_REASON
     ),
-    "posts": _rules(PostInput, "images"),
-    "comments": _rules(CommentChange, "images"),
+    "posts": _rules(PostInput, "images", "files"),
+    "comments": _rules(CommentChange, "images", "files"),
     "images": _rules(ImageChange),
     "invitations": _rules(InvitationInput, "expires_at"),
     "tokens": _rules(TokenInput, "expires_at"),
@@ -69,6 +71,18 @@ TOO_MANY = {  # what a limit counts, and the first id that exceeds it
         .group_by(Image.comment_id)
         .having(sa.func.count() > IMAGES_PER_COMMENT)
     ),
+    f"post {{}} has more than {FILES_PER_TEXT} files": (
+        sa.select(File.post_id)
+        .where(File.comment_id.is_(None), File.post_id.is_not(None))
+        .group_by(File.post_id)
+        .having(sa.func.count() > FILES_PER_TEXT)
+    ),
+    f"comment {{}} has more than {FILES_PER_TEXT} files": (
+        sa.select(File.comment_id)
+        .where(File.comment_id.is_not(None))
+        .group_by(File.comment_id)
+        .having(sa.func.count() > FILES_PER_TEXT)
+    ),
     f"post {{}} is pinned, and {MAX_PINNED} later ones are": (
         sa.select(Post.id)
         .where(Post.pinned_at.is_not(None))
@@ -91,7 +105,7 @@ class Checks:
         self.connection, self.tables, self.lines = connection, tables, lines
         self.time = now()
         self._has_others = False  # rows that no export has written
-        self._distrusted: set[str] = set()  # images whose bytes must be decoded
+        self._distrusted: set[str] = set()  # images and files whose bytes must be looked at
         self._encoded: set[str] = set()  # images whose bytes were encoded again, or refused
 
     def prepare(self, table: sa.Table, row: Row, *, is_own: bool) -> Row | None:
@@ -101,12 +115,14 @@ class Checks:
             return self._prepare_data(row, is_own=is_own)
         if table.name in {"thumbnails", "image_sizes"}:
             return self._prepare_rendition(table, row, is_own=is_own)
+        if table.name == "file_data":
+            return self._prepare_file(row, is_own=is_own)
         if is_own:
             return row
         if table.name == "avatars":
             return self._prepare_avatar(row)
         problem_count = self.lines.problem_count
-        if table.name == "images":
+        if table.name in {"images", "files"}:
             self._distrusted.add(row["id"])
         if table.name == "users":
             row |= {"password_hash": self._prepare_hash(row["password_hash"])}
@@ -117,7 +133,7 @@ class Checks:
 
     def compare_with_posts(self, table: sa.Table, rows: Mapping[int, Row]) -> None:
         """Check that these rows, by the number of their line, are not older than their post."""
-        if table.name not in {"comments", "images"} or not rows:
+        if table.name not in {"comments", "images", "files"} or not rows:
             return
         posts = self.tables["posts"]
         older = (
@@ -244,6 +260,26 @@ class Checks:
             return {"image_id": id, **vars(renditions.thumbnail)}
         rows = {size["side"]: size for size in size_rows(id, renditions)}
         return rows.get(row["side"])
+
+    def _prepare_file(self, row: Row, *, is_own: bool) -> Row | None:
+        """Return the bytes of a file, or None if a request with them would be refused."""
+        id, files = row["file_id"], self.tables["files"]
+        if is_own and id not in self._distrusted:
+            return row
+        name = self.connection.scalar(sa.select(files.c.name).where(files.c.id == id))
+        if name is None:  # which the database rejects
+            return row
+        try:
+            if clean_name(name) != name:
+                raise FileError("The name must be one of a file, without invisible characters.")
+            check_file(name, row["data"])
+            most = current_app.config["MAX_FILE_BYTES"]
+            if len(row["data"]) > most:
+                raise FileError(f"It may have at most {most:,} bytes.")
+        except FileError as error:
+            self.lines.add_problem(f"file {id}: {str(error).rstrip('.')}")
+            return None
+        return row
 
     def _prepare_avatar(self, row: Row) -> Row | None:
         """Return an avatar that is made of the picture of a row, or None if it is refused."""
