@@ -142,7 +142,6 @@ def test_a_file_is_attached_once(url, pool, status_counts):
         id = alice.post(f"{url}/files", files=upload, timeout=20).json()["id"]
         comments = f"{url}/posts/{post['id']}/comments"
         body, comment = text | {"files": [id]}, {"content": "Indeed.", "files": [id]}
-        posts = f"{url}/posts"
         *written, own, any_ = run_concurrently(
             pool,
             [

@@ -42,6 +42,7 @@ FUTURE, PAST = "2126-11-21T09:31:00.250Z", "2026-11-20T09:31:00.250Z"
 IMAGE_ID, POST_ID = (example_archive()[number - 1]["row"]["id"] for number in (IMAGE, POST))
 WRONG_FILE = f"line 10: file {example_archive()[FILE - 1]['row']['id']}"
 EXTENSIONS = ", ".join(f".{extension}" for extension in FORMATS)
+WRONG_NAME = f"The name must end with the extension of a file that is taken: {EXTENSIONS}."
 REJECTED = f"line 11: image {IMAGE_ID}: Must be a PNG, JPEG, WebP or GIF image."
 NO_HASH = (
     "line 2: users.password_hash must be empty, or scrypt:N:r:p$salt$hash as Posting writes it"
@@ -159,10 +160,7 @@ REFUSED = [
         "line 6: comments.created_at is before that of the post.",
     ),
     (set_values(FILE, created_at=PAST), "line 8: files.created_at is before that of the post."),
-    (
-        set_values(FILE, name="a.html"),
-        f"{WRONG_FILE}: The name must end with the extension of a file that is taken: {EXTENSIONS}.",
-    ),
+    (set_values(FILE, name="a.html"), f"{WRONG_FILE}: {WRONG_NAME}"),
     (
         set_values(FILE, name="../a.txt"),
         f"{WRONG_FILE}: The name must be one of a file, without invisible characters.",
