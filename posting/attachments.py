@@ -143,13 +143,13 @@ def lock_unattached(
     return execute(statement, owner=user_id).one_or_none()
 
 
-def delete_of_comments(kind: Kind, ids: Collection[str]) -> dict[str, str]:
-    """Delete the attachments of comments on locked posts. Return their posts by their ids."""
+def delete_of_comments(kind: Kind, ids: Collection[str]) -> Sequence[Row]:
+    """Delete the attachments of comments on locked posts. Return their ids and those of texts."""
     counted = sa.update(Comment).where(Comment.id.in_(ids), getattr(Comment, kind.COUNT) > 0)
     if not execute(counted.values({kind.COUNT: 0})).rowcount:
-        return {}
-    gone = sa.delete(kind).where(kind.comment_id.in_(ids)).returning(kind.id, kind.post_id)
-    return {row.id: row.post_id for row in execute(gone)}
+        return []
+    gone = sa.delete(kind).where(kind.comment_id.in_(ids))
+    return execute(gone.returning(kind.id, kind.post_id, kind.comment_id)).all()
 
 
 def forget_owners_of_posts(ids: Collection[str]) -> None:
@@ -169,14 +169,16 @@ def forget_owners_of_comments(ids: Collection[str]) -> None:
         execute(sa.update(kind).where(kind.comment_id.in_(ids)), owner_id=None)
 
 
-def purge_unattached(kind: Kind, owner_id: str) -> None:
+def purge_unattached(owner_id: str) -> None:
     """Delete what a user has sent that no text has and that has expired.
 
-    It counts toward the forty that a user may have, and nobody else may send anything.
+    It counts toward the forty and the total of a user, and nobody else may send anything.
     """
-    _, lifetime = kind.EXPIRES
-    expired = kind.unattached_since < trusted_now() - lifetime
-    execute(sa.delete(kind).where(kind.owner_id == owner_id, expired))
+    time = trusted_now()
+    for kind in (Image, File):
+        _, lifetime = kind.EXPIRES
+        expired = kind.unattached_since < time - lifetime
+        execute(sa.delete(kind).where(kind.owner_id == owner_id, expired))
 
 
 def delete_unattached(owner_id: str) -> None:

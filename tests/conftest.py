@@ -457,8 +457,10 @@ def add_image_of_comment(client: Client, post: dict[str, Any]) -> str:
 
 def add_file(client: Client, post: dict[str, Any]) -> str:
     """Give a file to a post, and return the id of the file."""
+    path = f"/posts/{post['id']}"
+    former = [file["id"] for file in client.get(path).json["files"]]
     id: str = client.send_file()["id"]
-    assert client.patch(f"/posts/{post['id']}", json={"files": [id]}).status_code == 200
+    assert client.patch(path, json={"files": [*former, id]}).status_code == 200
     return id
 
 

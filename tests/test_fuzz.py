@@ -72,7 +72,9 @@ class Service:
             return token["id"]
         post = client.create_post("On engines")
         comment, image = client.add_comment(post, "Indeed."), client.add_image(post)
-        objects = {"posts": post, "p": post, "comments": comment, "images": image}
+        client.patch(f"/posts/{post['id']}", json={"files": [client.send_file()["id"]]})
+        [file] = client.get(f"/posts/{post['id']}").json["files"]
+        objects = {"posts": post, "p": post, "comments": comment, "images": image, "files": file}
         return report(client, comment) if resource == "reports" else objects[resource]["id"]
 
 

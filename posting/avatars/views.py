@@ -37,7 +37,7 @@ avatars = Blueprint("avatars", __name__, description="Avatars of members")
 def prepare_avatar(form: dict[str, Any]) -> dict[int, bytes]:
     """Decode the file of an upload, and make an avatar of it."""
     with decoding():
-        return codec.make_faces(form["file"].data)
+        return codec.make_faces(form["file"])
 
 
 @avatars.put(

@@ -21,7 +21,7 @@ from posting.posts.models import Post
 from posting.posts.store import lock_posts
 
 COMMENTS_PER_STEP = 2000
-ATTACHMENTS_PER_STEP = 100  # images and files
+ATTACHMENTS_PER_STEP = 50  # images and files, since each may have megabytes
 
 
 def delete_comments(ids: Collection[str]) -> None:

@@ -263,5 +263,6 @@ def _detail(id: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _add_attachments(comments: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Replace the numbers of images and files of comments by these. Return the comments."""
+    add_images_to_comments(comments)
     add_files_to_comments(comments)
-    return add_images_to_comments(comments)
+    return comments

@@ -14,7 +14,7 @@ from posting.db.base import Base, db
 from posting.db.transactions import execute, fetch_all
 
 ROWS_PER_STEP = 5000  # of all tables, also those that the database deletes by cascades
-ROWS_PER_FILE = 50  # as which a row with a file counts, since it may have megabytes
+ROWS_PER_FILE = 100  # as which a row with bytes counts, since it may have megabytes
 PAUSE = 0.1  # seconds between two steps, in which others can take SQLite's write lock
 
 

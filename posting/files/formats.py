@@ -10,14 +10,20 @@ import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple
 
+from posting.characters import has_visible
+
 MAX_NAME = 100  # characters of a name, with its extension
+MAX_LENGTH = 500  # of what a client sends, since Unicode can make a long text slow to normalize
 BEGINNING = 4096  # bytes of a text that are looked at
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
 _JOINERS = "\u200c\u200d"  # which words of some scripts need
 _is_mp3 = re.compile(rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]").match  # a tag, or a frame of layer III
 _is_control = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]").search
 _is_calendar = re.compile(rb"(\xef\xbb\xbf)?BEGIN:VCALENDAR\s", re.IGNORECASE).match
-_is_track = re.compile(rb"(\xef\xbb\xbf)?\s*<[^\x00]*<?gpx[\s>]", re.IGNORECASE).match
+_is_track = re.compile(  # after a declaration and comments
+    rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--((?!-->).)*-->\s*)*<(\w+:)?gpx[\s>]",
+    re.DOTALL | re.IGNORECASE,
+).match
 
 
 class Format(NamedTuple):
@@ -68,14 +74,11 @@ class FileError(Exception):
 
 def clean_name(path: str) -> str:
     """Return the name of a file without folders, invisible characters and what is too long."""
-    name = unicodedata.normalize("NFC", re.split(r"[/\\]", path)[-1])
-    visible = [
-        each
-        for each in re.sub(r"\s", " ", name)
-        if each in _JOINERS or unicodedata.category(each)[0] != "C"
-    ]
-    stem, dot, extension = " ".join("".join(visible).split()).lstrip(".").rpartition(".")
-    return stem[: max(0, MAX_NAME - len(dot + extension))] + dot + extension
+    name = re.sub(r"\s", " ", re.split(r"[/\\]", path)[-1][-MAX_LENGTH:])
+    visible = [each for each in name if each in _JOINERS or unicodedata.category(each)[0] != "C"]
+    name = " ".join(unicodedata.normalize("NFC", "".join(visible)).split())
+    stem, dot, extension = name.lstrip(". ").rpartition(".")
+    return stem[: max(0, MAX_NAME - len(dot + extension))].rstrip() + dot + extension
 
 
 def check_file(name: str, data: bytes) -> None:
@@ -84,7 +87,7 @@ def check_file(name: str, data: bytes) -> None:
         raise FileError("The file is empty.")
     stem, _, extension = name.rpartition(".")
     format = FORMATS.get(extension.lower())
-    if format is None or not stem.strip():
+    if format is None or not has_visible(stem):
         known = ", ".join(f".{each}" for each in FORMATS)
         raise FileError(f"The name must end with the extension of a file that is taken: {known}.")
     if not format.matches(data[:BEGINNING]):
@@ -92,5 +95,9 @@ def check_file(name: str, data: bytes) -> None:
 
 
 def media_type_of(name: str) -> str:
-    """Return the media type that the extension of a name stands for."""
-    return FORMATS[name.rpartition(".")[2].lower()].media_type
+    """Return the media type that the extension of a name stands for.
+
+    A later version may have stored a file of a format that this one does not know.
+    """
+    format = FORMATS.get(name.rpartition(".")[2].lower())
+    return format.media_type if format else "application/octet-stream"

@@ -7,12 +7,12 @@ from posting.web.schemas import (
     EXAMPLE_ID,
     Identifier,
     Input,
+    NamedFile,
     Output,
     Timestamp,
     described,
     extensible,
 )
-from posting.web.schemas import File as FileField
 
 MEDIA_TYPES = sorted({format.media_type for format in FORMATS.values()})
 
@@ -20,7 +20,7 @@ MEDIA_TYPES = sorted({format.media_type for format in FORMATS.values()})
 class FileUpload(Input):
     """A new file."""
 
-    file = FileField(
+    file = NamedFile(
         "MAX_FILE_BYTES",
         metadata={
             "description": "With a name, whose extension is "

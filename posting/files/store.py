@@ -26,7 +26,7 @@ class NoSuchFile(NoSuch, thing="file"):
 _EXISTS, _IS_FREE = attachments.is_shown(File), attachments.is_free(File)
 _IS_IT = File.id == sa.bindparam("id")
 _FILES = select(schemas.File, File).order_by(File.position, File.created_at, File.id)
-_FILE = _FILES.where(_IS_IT, _EXISTS)
+_FILE = _FILES.where(_IS_IT, sa.or_(_EXISTS, _IS_FREE))
 _FREE = _FILES.where(_IS_FREE)
 _OF_POSTS = _FILES.where(
     _EXISTS, File.post_id.in_(sa.bindparam("posts", expanding=True)), File.comment_id.is_(None)
@@ -39,9 +39,12 @@ _FREE_DATA = _DATA.where(_IS_IT, _IS_FREE)
 _INSERT = insert(schemas.File, File)
 
 
-def get_file(id: str) -> Item:
-    """Return a file that a text has as it is sent, without its bytes. Raise NoSuchFile."""
-    return _as_sent(to_item(_found(fetch_one(_FILE, id=id))))
+def get_file(id: str, owner_id: str | None = None) -> Item:
+    """Return a file as it is sent, without its bytes. Raise NoSuchFile.
+
+    With `owner_id`, it may be a file of this user that no text has yet.
+    """
+    return _as_sent(to_item(_found(fetch_one(_FILE, id=id, owner=owner_id))))
 
 
 def get_data(id: str, name: str, *, without_data: bool) -> Row:
@@ -162,4 +165,6 @@ def delete_file(file: Row) -> None:
 
 def delete_files_of_comments(ids: Collection[str]) -> None:
     """Delete the files of comments on locked posts."""
-    attachments.delete_of_comments(File, ids)
+    rows = attachments.delete_of_comments(File, ids)
+    if edited := {row.comment_id: row.post_id for row in rows}:
+        changes.record_changes("comment", edited, "edited")

@@ -1,6 +1,5 @@
 """Files of posts and comments: send, download, delete."""
 
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -26,7 +25,7 @@ from posting.markdown import shorten
 from posting.moderation import log
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import InvalidInput, Message
-from posting.web.etags import Condition, if_none_match
+from posting.web.etags import Condition, etag_of, if_none_match
 from posting.web.hosts import external_url
 from posting.web.limits import Limit
 
@@ -41,18 +40,29 @@ class FileDeletionForbidden(NotAuthor):
     description = "Only the author of the post or comment or a moderator may delete its files."
 
 
+def prepare_file(form: dict[str, Any]) -> str:
+    """Return the name under which the file of a form is stored, if it is one that is taken."""
+    name = clean_name(form["file"].name)
+    try:
+        check_file(name, form["file"].data)
+    except FileError as error:
+        raise InvalidInput.at("/file", UNUSABLE_FILE.format(error)) from None
+    return name
+
+
 @files.post(
     "/files",
     access=SIGNED_IN,
     limits=[FILE_LIMIT],
     form=schemas.FileUpload(),
+    prepare=prepare_file,
     idempotent=True,
     status=201,
     returns=schemas.File(),
     headers=["Location"],
     errors=[QuotaExceeded],
 )
-def create_file(form: dict[str, Any]) -> Reply:
+def create_file(form: dict[str, Any], prepared: str) -> Reply:
     """Send a file before the post or comment that will have it.
 
     Then name its ID in `files` of the post or comment. Until then, only you can read it, by
@@ -60,16 +70,12 @@ def create_file(form: dict[str, Any]) -> Reply:
     have 40 such files. A file must begin as its extension says, and is stored as it is.
     """
     data, owner_id = form["file"].data, current_user_id()
-    name = clean_name(form["file"].name)
-    try:
-        check_file(name, data)
-    except FileError as error:
-        raise InvalidInput.at("/file", UNUSABLE_FILE.format(error)) from None
     lock_current_user(exclusively=True)  # so that two of their files do not exceed the quota
-    purge_unattached(File, owner_id)
+    purge_unattached(owner_id)
     require_space(File, owner_id, len(data))
-    file = store.insert_file(owner_id, name, data)
-    return file, {"Location": external_url("files.get_unattached_file", id=file["id"])}
+    file = store.insert_file(owner_id, prepared, data)
+    url = external_url("files.get_unattached_file", id=file["id"])
+    return file, {"Location": url, "ETag": f'"{file["id"]}"'}
 
 
 @files.get("/users/me/files", access=SIGNED_IN, returns=schemas.File(many=True))
@@ -83,6 +89,7 @@ def list_unattached_files() -> Reply:
     access=SIGNED_IN,
     returns=BYTES,
     media_type="*/*",
+    headers=["Content-Disposition"],
     errors=[NoSuchFile],
 )
 def get_unattached_file(id: str) -> Reply:
@@ -102,7 +109,7 @@ def get_unattached_file(id: str) -> Reply:
 def delete_unattached_file(id: str, condition: Condition) -> Reply:
     """Delete a file of yours, unless a post or comment has it."""
     file = store.lock_unattached_file(id, current_user_id())
-    condition.require(id, updated_at=datetime.fromisoformat(file.created_at))
+    condition.require(id)
     store.delete_file(file)
     return None
 
@@ -113,6 +120,7 @@ def delete_unattached_file(id: str, condition: Condition) -> Reply:
     cache=SHARED,
     returns=BYTES,
     media_type="*/*",
+    headers=["Content-Disposition"],
     errors=[NoSuchFile],
 )
 def get_file(id: str, name: str) -> Reply:
@@ -159,7 +167,8 @@ def delete_file(id: str, query: dict[str, str], condition: Condition) -> Reply:
     file = store.get_file_for_update(id, current_user_id())
     if not may_delete(file.author_id):
         raise FileDeletionForbidden
-    condition.require(id, updated_at=datetime.fromisoformat(file.created_at))
+    etag = etag_of(store.get_file(id, owner_id=current_user_id()))
+    condition.require(etag, id)
     name, reason = shorten(file.name), query.get("reason")
     log.record_removal(
         "file", id, file.author_id, excerpt=name, reason=reason, post_id=file.post_id

@@ -338,5 +338,6 @@ def delete_image(image: Row) -> None:
 
 def delete_images_of_comments(ids: Collection[str]) -> None:
     """Delete the images of comments on locked posts."""
-    if deleted := attachments.delete_of_comments(Image, ids):
+    deleted = {row.id: row.post_id for row in attachments.delete_of_comments(Image, ids)}
+    if deleted:
         changes.record_changes("image", deleted, "deleted")

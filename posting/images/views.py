@@ -84,7 +84,7 @@ IMAGE_LIMIT = Limit(
 def prepare_image(form: dict[str, Any]) -> codec.ReencodedImage:
     """Decode and encode the file of an upload, if the current user may add an image."""
     with unit_of_work():
-        purge_unattached(Image, current_user_id())
+        purge_unattached(current_user_id())
     require_space(Image, current_user_id())
     return _reencode(form)
 
@@ -93,13 +93,14 @@ def prepare_image_of_post(id: str, form: dict[str, Any]) -> codec.ReencodedImage
     """Decode and encode the file of an upload, if the current user may add it to the post."""
     with unit_of_work():
         _lock_post_with_space(id)
+        purge_unattached(current_user_id())
     require_quota(current_user_id())
     return _reencode(form)
 
 
 def _reencode(form: dict[str, Any]) -> codec.ReencodedImage:
     with decoding():
-        return codec.reencode(form["file"].data, max_bytes=current_app.config["MAX_IMAGE_BYTES"])
+        return codec.reencode(form["file"], max_bytes=current_app.config["MAX_IMAGE_BYTES"])
 
 
 @contextmanager

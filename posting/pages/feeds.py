@@ -287,6 +287,7 @@ def get_image_by_token(token: str, id: str) -> Reply:
     any_query=True,
     returns=BYTES,
     media_type="*/*",
+    headers=["Content-Disposition"],
     errors=[NoSuchFile],
 )
 def get_file_by_token(token: str, id: str, name: str) -> Reply:

@@ -146,8 +146,8 @@ async function showNoted(form) {
   for (const upload of uploadsOf(form)) if (upload.id) known.set(upload.id, upload);
   for (const kind of Object.keys(KINDS))
     try {
-      const ids = idsIn(fieldOf(form, kind).value);
-      const lost = await load(form, kind, ids);
+      const lost = await load(form, kind, idsIn(fieldOf(form, kind).value));
+      const ids = idsIn(fieldOf(form, kind).value); // others may have been added meanwhile
       const unsent = inList(form, kind).filter(({ id }) => id === null);
       const rows = ids.filter((id) => known.has(id)).map((id) => known.get(id).row);
       listOf(form, kind).replaceChildren(...rows, ...unsent.map(({ row }) => row));

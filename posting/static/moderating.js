@@ -150,5 +150,5 @@ export function factsOf(member) {
 }
 
 /** Return in words how much a member has written. */
-export const contentOf = ({ posts, comments, images }) =>
-  `${count(posts, "post")}, ${count(comments, "comment")} and ${count(images, "image")}`;
+export const contentOf = ({ posts, comments, images, files }) =>
+  `${count(posts, "post")}, ${count(comments, "comment")}, ${count(images, "image")} and ${count(files, "file")}`;

@@ -23,7 +23,7 @@ function show() {
 /** @param {import("./drafts.js").Draft & {id: string}} draft */
 function rowOf({ id, kind, page, texts, at }) {
   const row = copyOf("text-row");
-  const { title, images: _, ...others } = texts;
+  const { title, images: _, files: __, ...others } = texts;
   const link = first(row, "a");
   link.textContent = title || kind;
   link.id = `text-${id}`;

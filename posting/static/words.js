@@ -96,7 +96,7 @@ const ERRORS = {
   too_short: "This is too short.",
   unsupported_character: "This has a character that cannot be stored.",
   unusable_file:
-    "The service cannot use this file. Its name must end as that of its kind, such as .pdf.",
+    "The service cannot use this file: it is not what the end of its name says. Add it as PDF or ZIP.",
   unusable_image:
     "The service cannot use this image. Make it smaller, or save it again as JPEG or PNG.",
   username_taken: PROBLEMS.username_taken,

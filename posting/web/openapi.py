@@ -103,6 +103,10 @@ HEADERS = {
         "Who may store the response.", examples=["public, max-age=0, must-revalidate"]
     ),
     "Location": _header("The URL of what was created.", format="uri-reference"),
+    "Content-Disposition": _header(
+        "It is a download, with the name of the file.",
+        examples=["attachment; filename*=UTF-8''minutes.pdf"],
+    ),
     "Link": _header(
         "The next page (RFC 8288); absent on the last one.",
         required=False,

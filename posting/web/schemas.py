@@ -194,9 +194,17 @@ class File(InputField, fields.Raw):
         text = self.metadata["description"]
         return {"description": f"{text} At most {self.max_bytes:,} bytes."}
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Upload:
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if not isinstance(value, Upload):
             raise ValidationError(NOT_A_FILE)
+        return value.data
+
+
+class NamedFile(File):
+    """A file in a form whose name counts."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        super()._deserialize(value, attr, data, **kwargs)
         return value
 
 

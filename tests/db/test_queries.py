@@ -90,12 +90,12 @@ def many_rows(app, alice):
 def plan(statements, many_rows, vacuum):
     """Return the query plans of a request, as text, perhaps without those of some statements."""
 
-    def plan(client, url, method="GET", without="nothing"):
+    def plan(client, url, method="GET", without=()):
         seen = []
 
         def explain(connection, cursor, statement, parameters, *_):
             is_planned = statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH"))
-            if is_planned and without not in statement:
+            if is_planned and not any(part in statement for part in without):
                 prefix = "EXPLAIN " if POSTGRES else "EXPLAIN QUERY PLAN "
                 inner = connection.connection.cursor()
                 if POSTGRES:  # its planner prefers to scan and to sort small tables
@@ -251,7 +251,9 @@ def test_reports_and_acts_are_listed_by_index(plan, alice, moderator, url):
     first = f"{url.format(alice.user['id'])}limit=1"
     link = moderator.get(first).headers["Link"]
     for page in (first, re.search("<(.*)>", link)[1]):
-        text = plan(moderator, page, without="FROM images")  # a few, which are sorted
+        text = plan(
+            moderator, page, without=("FROM images", "FROM files")
+        )  # a few, which are sorted
         assert "Sort" not in text, text
         assert "TEMP B-TREE" not in text, text
         assert_no_table_scan(text)

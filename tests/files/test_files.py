@@ -247,6 +247,7 @@ class TestAttached:
         assert (change["kind"], change["id"], change["change"]) == (kind, text["id"], "edited")
         assert moderator.delete(f"{paths[1]}?reason=A+virus").status_code == 204
         [act] = moderator.get("/moderation/log").json
+        assert act["target"]["id"] == files[1]
         assert (act["action"], act["target"]["kind"], act["reason"]) == (
             "deleted",
             "file",

@@ -2,7 +2,14 @@
 
 import pytest
 
-from posting.files.formats import FORMATS, MAX_NAME, FileError, check_file, clean_name
+from posting.files.formats import (
+    FORMATS,
+    MAX_NAME,
+    FileError,
+    check_file,
+    clean_name,
+    media_type_of,
+)
 
 ZIP = b"PK\x03\x04\x14\x00\x00\x00\x08\x00"
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16)
@@ -51,6 +58,9 @@ def test_a_file_that_begins_as_its_name_says_is_taken(extension, data):
         ("a.doc", ZIP),
         ("a.gpx", b"<?xml version='1.0'?><svg>"),
         ("a.gpx", HTML),
+        ("a.gpx", HTML + b"<gpx>"),
+        ("a.gpx", b"<?xml version='1.0'?><!-- --><html><gpx>"),
+        ("a.gpx", b"<!-- -->" * 400),
         ("a.ics", b"X-BEGIN:VCALENDAR"),
         ("a.mp3", JPEG),
         ("a.mp3", b"\xff\xff\xff\xff"),
@@ -65,7 +75,21 @@ def test_other_files_are_refused(name, data):
 
 @pytest.mark.parametrize(
     "name",
-    ["a.html", "a.svg", "a.js", "a.exe", "a.xml", "a.jpg", "a.pdf.html", "a.docm", "pdf", "", "."],
+    [
+        "a.html",
+        "a.svg",
+        "a.js",
+        "a.exe",
+        "a.xml",
+        "a.jpg",
+        "a.pdf.html",
+        "a.docm",
+        "pdf",
+        "",
+        ".",
+        "\u200d.pdf",
+        "\u3164.pdf",
+    ],
 )
 @pytest.mark.parametrize("data", [HTML, b"%PDF-1.7", ZIP])
 def test_other_extensions_are_refused(name, data):
@@ -80,13 +104,17 @@ def test_other_extensions_are_refused(name, data):
         ("C:\\Documents\\minutes.pdf", "minutes.pdf"),
         ("../../etc/minutes.pdf", "minutes.pdf"),
         ("..minutes.pdf", "minutes.pdf"),
-        (" a \t b\n.pdf ", "a b .pdf"),
+        (" a \t b\n.pdf ", "a b.pdf"),
         ("a\x00\r\nX: y.pdf", "a X: y.pdf"),
         ("gnp\u202efdp.pdf", "gnpfdp.pdf"),
         ("Gru\u0308\u00dfe.pdf", "Grüße.pdf"),
         ("نامه\u200cها.pdf", "نامه\u200cها.pdf"),
         ('"a"; filename=b.pdf', '"a"; filename=b.pdf'),
         ("x" * 200 + ".pdf", "x" * (MAX_NAME - 4) + ".pdf"),
+        (". a.pdf", "a.pdf"),
+        ("e\u200b\u0301.pdf", "\u00e9.pdf"),
+        ("x" * 96 + " b.pdf", "x" * 96 + ".pdf"),
+        ("x/" * 10_000 + "a.pdf", "a.pdf"),
         (".pdf", "pdf"),
         ("", ""),
     ],
@@ -94,6 +122,16 @@ def test_other_extensions_are_refused(name, data):
 def test_a_name_is_that_of_a_file(path, name):
     assert clean_name(path) == name
     assert clean_name(name) == name
+
+
+def test_a_long_name_is_cut_before_it_is_normalized():
+    """Marks that are out of order take quadratic time."""
+    marks = "\u0301" * 50_000 + "\u0316" * 50_000
+    assert len(clean_name(f"a{marks}.pdf")) == MAX_NAME
+
+
+def test_a_file_of_a_later_version_is_a_download():
+    assert media_type_of("a.epub") == "application/octet-stream"
 
 
 def test_a_name_that_is_all_extension_is_short():

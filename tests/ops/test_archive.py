@@ -43,6 +43,8 @@ def filled_app(app, alice, bob, moderator):
     alice.post("/posts", json={"title": "a", "content": "b"}, headers={"Idempotency-Key": "1"})
     picture = bob.send_image(alt=TEXTS[0])["id"]
     comment = bob.add_comment(post, "🧵" * 10_000)
+    bob.add_comment(post, "x", files=[bob.send_file(b"\t\n\f\r\xff", "🧵.txt")["id"]])
+    bob.send_file()
     bob.send_image()  # which no post or comment has
     bob.add_comment(post, "And 🧵, @alice?", images=[picture])
     alice.add_comment(post, "Thank you.", parent_id=comment["id"])

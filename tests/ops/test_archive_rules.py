@@ -265,7 +265,7 @@ def test_texts_that_are_too_long_are_listed_with_the_problems_of_other_lines(app
         "7: posts.title must have at most 200 characters.",
         "8: comments.content: Must have 1 to 10,000 characters.",
         "9: comments.content: Must not be blank.",
-        "10: images.alt must have at most 500 characters.",
+        "11: images.alt must have at most 500 characters.",
     ]
     assert not any(count_rows(app).values())
 

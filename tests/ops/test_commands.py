@@ -173,17 +173,18 @@ def test_progress_is_printed_as_lines_without_a_terminal(app, monkeypatch, empty
     posts = ("--posts", "3000", "--users", "1", "--comments", "0", "--images", "0")
     assert lines("demo", *posts) == [
         "Writing posts: 0 of 3,000",
-        "Writing posts: 1,000 of 3,000",
-        "Writing posts: 2,000 of 3,000",
+        "Writing posts: 834 of 3,000",
+        "Writing posts: 1,668 of 3,000",
+        "Writing posts: 2,500 of 3,000",
         "Writing posts: 3,000 of 3,000",
     ]
     exported = lines("export", str(tmp_path / "archive"))
-    assert (len(exported), exported[-1]) == (11, "Exporting: 3,006 of 3,006")
+    assert (len(exported), exported[-1]) == (11, "Exporting: 3,606 of 3,606")
     imported = lines("import", str(tmp_path / "archive"), on=empty_app)
     assert imported[-1] == "Indexing for search: 3,002 of 3,002"
-    assert "Importing: 3,006 of 3,006" in imported
+    assert "Importing: 3,606 of 3,606" in imported
     monkeypatch.setattr("posting.progress.SECONDS_BETWEEN_LINES", 60)
-    ends = ["Exporting: 0 of 3,006", "Exporting: 3,006 of 3,006"]
+    ends = ["Exporting: 0 of 3,006", "Exporting: 3,606 of 3,606"]
     assert lines("export", str(tmp_path / "other")) == ends
 
 

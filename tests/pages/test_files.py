@@ -1,9 +1,10 @@
 """Files on pages and in feeds."""
 
 import pytest
-from lxml import etree, html
+from lxml import etree
 
 from tests.helpers.assertions import assert_problem
+from tests.helpers.pages import path_of
 
 NAME = 'Grüße & "Küsse" <b>.pdf'
 
@@ -21,37 +22,33 @@ def shown(alice, file):
     return post
 
 
-def test_a_post_and_a_comment_show_their_files(anonymous, file, shown):
-    page = html.fromstring(anonymous.get(f"/p/{shown['id']}").text)
-    [of_post] = page.cssselect("#post .downloads li")
-    [link] = of_post.cssselect("a[download]")
-    assert link.text == file["name"]
-    assert anonymous.get(link.get("href")).data == b"%PDF-1.7\n"
-    assert of_post.text_content().endswith("9 Bytes")
-    [of_comment] = page.cssselect(".thread .downloads li")
-    assert of_comment.text_content() == "table.csv 2.4 kB"
+def test_a_post_and_a_comment_show_their_files(anonymous, file, shown, read):
+    page = read(path_of(shown))
+    assert f"{file['name']} 9 Bytes" in page.text
+    assert "table.csv 2.4 kB" in page.text
+    of_post, of_comment = (link["href"] for link in page.all("a", download=None))
+    assert anonymous.get(of_post).data == b"%PDF-1.7\n"
+    assert anonymous.get(of_comment).data == b"a,b\n" * 600
 
 
-def test_the_page_of_a_member_shows_the_files_of_comments(alice, anonymous, shown):
-    page = html.fromstring(anonymous.get("/@alice?show=comments").text)
-    assert [each.text for each in page.cssselect(".downloads a")] == ["table.csv"]
+def test_the_page_of_a_member_shows_the_files_of_comments(shown, read):
+    page = read("/@alice?show=comments")
+    assert "table.csv 2.4 kB" in page.text
+    assert len(page.all("a", download=None)) == 1
 
 
-def test_its_author_can_edit_and_delete_them(alice, file, shown):
-    page = html.fromstring(alice.get(f"/p/{shown['id']}/edit").text)
-    [field] = page.cssselect("input[name=files]")
-    assert field.get("value") == file["id"]
-    [row] = page.cssselect("[data-downloads] > li")
-    assert row.get("data-id") == file["id"]
-    assert row.cssselect("[data-name]")[0].text == file["name"]
-    page = html.fromstring(alice.get(f"/p/{shown['id']}").text)
-    [button] = page.cssselect("#files button")
-    assert button.get("data-url") == f"/files/{file['id']}"
+def test_its_author_can_edit_and_delete_them(file, shown, read):
+    page = read(f"{path_of(shown)}/edit")
+    assert page.all("input", name="files", value=file["id"])
+    assert page.all("li", **{"data-id": file["id"]})
+    assert f"{file['name']} 9 Bytes" in page.text
+    assert read(path_of(shown)).all("button", **{"data-url": f"/files/{file['id']}"})
 
 
-def test_pages_without_files_have_no_list(anonymous, post):
-    page = html.fromstring(anonymous.get(f"/p/{post['id']}").text)
-    assert not page.cssselect(".downloads li, #files")
+def test_pages_without_files_have_no_list(post, read):
+    page = read(path_of(post))
+    assert not page.all("ul", **{"class": "downloads"})
+    assert not page.all("details", id="files")
 
 
 def test_feeds_have_them_as_enclosures(anonymous, file, shown):
@@ -65,13 +62,10 @@ def test_feeds_have_them_as_enclosures(anonymous, file, shown):
     assert (link.get("href"), link.get("length")) == (file["url"], "9")
 
 
-def test_a_page_names_the_files_that_can_be_added(anonymous):
-    page = html.fromstring(anonymous.get("/write").text)
-    [field] = page.cssselect("[data-files=files]")
-    assert ".pdf" in field.get("accept").split(",")
-    assert anonymous.get("/site").json["files"]["extensions"] == [
-        each.removeprefix(".") for each in field.get("accept").split(",")
-    ]
+def test_a_page_names_the_files_that_can_be_added(anonymous, read):
+    [field] = read("/write").all("input", **{"data-files": "files"})
+    extensions = anonymous.get("/site").json["files"]["extensions"]
+    assert field["accept"].split(",") == [f".{extension}" for extension in extensions]
 
 
 @pytest.mark.posting_settings(READING="members")

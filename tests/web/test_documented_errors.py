@@ -29,7 +29,7 @@ from tests.helpers.assertions import assert_headers, assert_problem, resolved
 from tests.web.test_access import BODIES, NAMES, template
 
 PATHS = {template(path): path for path in NAMES.values()}
-UPLOADS = {"POST /images", "POST /posts/{id}/images", "PUT /users/me/avatar"}
+UPLOADS = {"POST /images", "POST /posts/{id}/images", "POST /files", "PUT /users/me/avatar"}
 CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 
 
@@ -39,7 +39,7 @@ def object_id(id_of):
 
     def object_id(operation):
         path = PATHS.get(operation.split()[1], "") if "{id}" in operation else ""
-        kinds = re.findall(r"{(\w+)}", path.removesuffix("/{side}"))
+        kinds = re.findall(r"{(\w+)}", re.sub("/{(side|name)}$", "", path))
         return id_of(kinds[-1]) if kinds else ""
 
     return object_id
@@ -88,7 +88,8 @@ def documented(app, anonymous):
 def body_of(operation, **changes):
     """Return the arguments of a test client for a valid body of an operation."""
     if operation in UPLOADS:
-        return {"data": {"file": (BytesIO(pictures.png()), "a.png")} | changes}
+        file = (BytesIO(b"A loom"), "a.txt") if "files" in operation else None
+        return {"data": {"file": file or (BytesIO(pictures.png()), "a.png")} | changes}
     if takes_json(operation):
         method, path = operation.split()
         return {"json": BODIES.get(f"{method} {PATHS.get(path, path)}", {}) | changes}
@@ -103,7 +104,7 @@ def takes_json(operation):
 
 def send(client, operation, id="x", token="x", **arguments):
     method, path = operation.split()
-    values = {"token": token, "side": "640"}
+    values = {"token": token, "side": "640", "name": "minutes.pdf"}
     url = re.sub(r"{(\w+)}", lambda name: values.get(name[1], id), path)
     return client.open(url, method=method, **arguments)
 
@@ -253,7 +254,7 @@ def test_each_422_is_as_documented(documented, moderator, id_of):
         takes_body = takes_json(case.operation)
         body = {"json": {}} if takes_body else {}
         if case.operation in UPLOADS:
-            names = {} if case.operation.startswith("PUT") else {"alt": "A loom"}
+            names = {"alt": "A loom"} if "images" in case.operation else {}
             body = {"data": names, "content_type": "multipart/form-data"}
         # Other bodies have a required field.
         is_refused = takes_body and case.operation not in {"PATCH /users/me", "POST /invitations"}
@@ -279,7 +280,9 @@ def test_each_400_is_as_documented(documented, moderator, make_app):
 
 def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
     moderator = sign_in("mel", role="moderator")
-    client = moderator.copy(make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024))
+    client = moderator.copy(
+        make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024, MAX_FILE_BYTES=1024)
+    )
     large = b"x" * 2000
     moderator.send_image(pictures.photo())
     own, post = client.copy(make_app(MAX_MEMBER_BYTES=1024)), client.create_post("x")
@@ -297,14 +300,14 @@ def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
 
 
 def test_each_429_is_as_documented(documented, make_app, sign_in):
-    names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES", "REPORTS")
+    names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES", "FILES", "REPORTS")
     limits = {f"LIMIT_{name}": "1/hour" for name in names}
     alice = sign_in("alice", role="moderator")
     post = alice.create_post("On engines")
     comment = alice.add_comment(post, "A comment")
     client = alice.copy(make_app(RATE_LIMITS="on", **limits))
     cases = documented(429, client)
-    assert len(operations(cases)) == 21
+    assert len(operations(cases)) == 22
     # These come last, because their failures count for the address too.
     guesses = {"POST /signin": "username", "POST /password-resets": "code"}
     for case in sorted(cases, key=lambda case: case.operation in guesses):

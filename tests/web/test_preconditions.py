@@ -29,6 +29,8 @@ WITHOUT_TIME = {
     "DELETE /sessions/{session}",
     "DELETE /tokens/{token}",
     "DELETE /invitations/{invitation}",
+    "DELETE /users/me/files/{unattached_file}",
+    "DELETE /files/{document}",
 }
 OLD, LATER = "Wed, 01 Jan 2020 00:00:00 GMT", http_date(now() + timedelta(days=1))
 
@@ -172,6 +174,9 @@ def test_the_etag_of_a_new_object_is_that_of_its_url(alice, moderator, post):
         assert created.status_code == 201, path
         read = moderator.get(created.headers["Location"])
         assert created.headers["ETag"] == read.headers["ETag"], path
+    created = alice.post("/files", **body_of("POST /files"))
+    read = alice.get(created.headers["Location"])
+    assert created.headers["ETag"] == read.headers["ETag"]
     form = body_of("POST /posts/{post}/images")
     created = alice.post(f"/posts/{post['id']}/images", **form)
     url = f"/images/{created.json['id']}"

@@ -21,12 +21,15 @@ def content(alice):
     alice.patch("/users/me", json={"display_name": f"{MARK} Ada", "bio": f"About {MARK}"})
     post = alice.create_post(f"On {MARK}", content=f"They *weave* {MARK}.")
     image = alice.add_image(post, pictures.photo(), alt=f"A {MARK}")
+    file = alice.send_file(MARK.encode(), "minutes.txt")
+    alice.patch(f"/posts/{post['id']}", json={"files": [file["id"]]})
     comment = alice.add_comment(post, f"More {MARK}")
     return {
         "/posts": post["id"],
         "/p": post["id"],
         "/comments": comment["id"],
         "/images": image["id"],
+        "/files": file["id"],
         "/users": alice.user["id"],
         "username": "alice",
         "token": "unknown",
@@ -44,8 +47,8 @@ def urls_of(app, content):
             def fill(name, folder=folder):
                 if name[1] == "filename":
                     return "pages.css" if folder == "/static" else "swagger-ui.css"
-                if name[1] == "side":
-                    return "640"
+                if name[1] in {"side", "name"}:
+                    return {"side": "640", "name": "minutes.txt"}[name[1]]
                 if values:
                     return values[name[1]]
                 return content.get(name[1]) or content.get(folder) or UNKNOWN["id"]
@@ -53,7 +56,12 @@ def urls_of(app, content):
             yield re.sub(r"<(?:[^<>]*:)?(\w+)>", fill, rule.rule)
         for query in ("posts?limit=1", f"posts?q={MARK}", f"search?q={MARK}", "?sort=active"):
             yield f"/{query}"
-        for query in ("posts?expand=content,images", "users?username=alice", "posts/", "nothing"):
+        for query in (
+            "posts?expand=content,images,files",
+            "users?username=alice",
+            "posts/",
+            "nothing",
+        ):
             yield f"/{query}"
 
     return urls_of

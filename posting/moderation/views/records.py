@@ -38,7 +38,7 @@ def require_log_reader() -> None:
         require_reader()  # which raises the error
 
 
-WRITTEN = {"post", "comment", "image"}  # kinds of targets that everybody may read
+WRITTEN = {"post", "comment", "image", "file"}  # kinds of targets that everybody may read
 
 LOG_READERS = Access(
     require_log_reader,

@@ -82,7 +82,8 @@ def test_a_site_that_cannot_be_read_is_ignored(healthy, site):
 
 FORMER = "proxy_no_cache $is_args;"  # of images, in a former version of the file
 OWN = (
-    "server { client_max_body_size 0; location / { proxy_cache all; proxy_pass http://posting; } }"
+    "server { client_max_body_size 12m; "
+    "location / { proxy_cache all; proxy_pass http://posting; } }"
 )
 
 
