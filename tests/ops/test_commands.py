@@ -184,7 +184,7 @@ def test_progress_is_printed_as_lines_without_a_terminal(app, monkeypatch, empty
     assert imported[-1] == "Indexing for search: 3,002 of 3,002"
     assert "Importing: 3,606 of 3,606" in imported
     monkeypatch.setattr("posting.progress.SECONDS_BETWEEN_LINES", 60)
-    ends = ["Exporting: 0 of 3,006", "Exporting: 3,606 of 3,606"]
+    ends = ["Exporting: 0 of 3,606", "Exporting: 3,606 of 3,606"]
     assert lines("export", str(tmp_path / "other")) == ends
 
 

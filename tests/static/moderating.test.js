@@ -106,6 +106,7 @@ const MEMBER = {
   posts: 1,
   comments: 1200,
   images: 0,
+  files: 0,
   open_reports: 1,
   closed_reports: 2,
 };
@@ -113,7 +114,7 @@ const MEMBER = {
 test("what is known of a member is in sentences", () => {
   assert.deepEqual(factsOf(MEMBER), [
     "Never signed in.",
-    "Has 1 post, 1,200 comments and 0 images.",
+    "Has 1 post, 1,200 comments, 0 images and 0 files.",
     "1 open report, 2 closed ones.",
   ]);
 });

@@ -13,7 +13,7 @@ def test_a_suspension_is_lifted(url, sign_up, sign_up_moderator):
     press(morgan, "Moderate")
     panel = morgan.get_by_role("group", name="What moderators see")
     expect(panel).to_be_focused()
-    expect(panel).to_contain_text("Has 0 posts, 0 comments and 0 images.")
+    expect(panel).to_contain_text("Has 0 posts, 0 comments, 0 images and 0 files.")
     expect(panel.get_by_role("button", name="Lift the suspension")).to_be_hidden()
     press(panel, "Suspend")
     morgan.get_by_label("Until a moderator lifts it").check()
@@ -69,7 +69,7 @@ def test_everything_by_a_member_is_deleted_in_steps(sign_up, sign_up_moderator):
     press(morgan, "Moderate")
     press(morgan, "Delete everything by this member")
     form = morgan.locator(".opened")
-    expect(form).to_contain_text("There are 2 posts, 2 comments and 0 images.")
+    expect(form).to_contain_text("There are 2 posts, 2 comments, 0 images and 0 files.")
     steps = []
 
     def answer_late(route):
