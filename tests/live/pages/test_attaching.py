@@ -282,6 +282,7 @@ class TestInComments:
         expect(page.locator(".thread figure img")).to_have_count(2)
 
     def test_there_are_four_at_most(self, page, three):
+        page.get_by_label("Your comment").fill("See these.")
         page.get_by_label("Add images").set_input_files([*three, *three])
         expect(page.get_by_text("You can add 4 images; 1.png was left out.")).to_be_visible()
         expect(page.locator(ROWS)).to_have_count(4)

@@ -114,7 +114,7 @@ def test_a_draft_that_was_published_keeps_its_files(sign_up, documents):
     url = page.url
     page.evaluate("(draft) => Object.assign(localStorage, JSON.parse(draft))", draft)
     page.goto(url.partition("/p/")[0] + "/unsent")
-    page.get_by_role("link", name="New post").click()
+    page.get_by_role("link", name=TITLE).click()
     expect(page.locator(ROWS)).to_contain_text("minutes.pdf 9 bytes")
     publish(page)
     page.wait_for_url(url)  # once, by the same key
@@ -140,7 +140,7 @@ def test_the_service_refuses_what_only_has_the_name(sign_up, tmp_path):
     fill_editor(page, TITLE, TEXT)
     (tmp_path / "a.pdf").write_bytes(b"<html>")
     page.get_by_label("Add files").set_input_files(tmp_path / "a.pdf")
-    expect(page.locator(f"{ROWS} .problem")).to_contain_text("The service cannot use this file.")
+    expect(page.locator(f"{ROWS} .problem")).to_contain_text("The service cannot use this file:")
     publish(page)
     expect(page.get_by_text("Some files could not be sent.")).to_be_visible()
     page.get_by_role("button", name="Remove a.pdf").click()
@@ -175,3 +175,38 @@ def test_files_by_keyboard(sign_up, documents):
     expect(page.locator(ROWS)).to_have_count(1)
     tab_to(page, "Publish", "Enter")
     expect(downloads(page)).to_have_text("table.csv")
+
+
+HOSTILE = "<!doctype html><script>window.parent.document.title = document.cookie</script>"
+SEND = """async ([name, text]) => {
+  const send = async (path, options) => (await fetch(path, { method: "POST", ...options })).json();
+  const body = new FormData();
+  body.append("file", new File([text], name));
+  const { id } = await send("/files", { body });
+  const headers = { "Content-Type": "application/json" };
+  const post = { title: "x", content: "y", files: [id] };
+  return (await send("/posts", { headers, body: JSON.stringify(post) })).files[0].url;
+}"""
+FRAME = """(url) => {
+  const frame = document.createElement("iframe");
+  frame.src = url;
+  document.body.append(frame);
+}"""
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.pdf", "a.gpx", "a.zip"])
+def test_no_file_runs_in_a_browser(sign_up, name):
+    """It is a download, whoever opens it, in a frame as well."""
+    page = sign_up()
+    beginning = {"a.pdf": "%PDF-1.7\n", "a.gpx": "<gpx >", "a.zip": "PK\x03\x04"}.get(name, "")
+    url = page.evaluate(SEND, [name, beginning + HOSTILE])
+    title = page.title()
+    for script in ("(url) => { location = url }", FRAME):
+        with page.expect_download() as saved:
+            page.evaluate(script, url)
+        assert saved.value.suggested_filename == name
+        assert page.title() == title
+    response = page.request.get(url)
+    assert response.headers["content-type"].partition(";")[0] in {
+        *("text/plain", "text/csv", "application/pdf", "application/gpx+xml", "application/zip")
+    }
