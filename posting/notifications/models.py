@@ -1,4 +1,4 @@
-"""The tables of notifications, and of subscriptions to posts."""
+"""The tables of notifications, of subscriptions to posts, and of what members have seen of them."""
 
 from datetime import datetime, timedelta
 
@@ -9,6 +9,7 @@ from posting.db.base import Base, Identifier, partial_index
 
 MAX_KEPT = 1000  # notifications of a member
 READ_LIFETIME = timedelta(days=90)
+SEEN_LIFETIME = timedelta(days=365)
 ALL, MUTED = LEVELS = ("all", "muted")
 # The kinds of notifications. Apps and pages may get others later.
 KINDS = ("comment", "reply", "mention", "application", "removal", "report_closed", "report")
@@ -91,3 +92,27 @@ class Subscription(Base):
         CheckConstraint("level IN ('all', 'muted')", name="level"),
         {"sqlite_with_rowid": False},
     )
+
+
+class Seen(Base):
+    """How far a member has read the comments on a post.
+
+    All comments up to `until` count as seen: it is the time of the comment `up_to`, or of the post
+    if `up_to` is null. The comment may have been deleted since.
+    """
+
+    EXPIRES = ("seen_at", SEEN_LIFETIME)
+
+    __tablename__ = "seen"
+
+    post_id: Mapped[str] = mapped_column(
+        Identifier, ForeignKey("posts.id", ondelete="CASCADE"), primary_key=True
+    )
+    user_id: Mapped[str] = mapped_column(
+        Identifier, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True
+    )
+    up_to: Mapped[str | None] = mapped_column(Identifier)
+    until: Mapped[datetime] = mapped_column()
+    seen_at: Mapped[datetime] = mapped_column()
+
+    __table_args__ = (Index(None, user_id), Index(None, seen_at), {"sqlite_with_rowid": False})

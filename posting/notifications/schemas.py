@@ -1,11 +1,15 @@
 """Notifications, and subscriptions to posts."""
 
-from marshmallow import fields
+from typing import Any
+
+from marshmallow import ValidationError, fields, validates_schema
 
 from posting.accounts.schemas import author
 from posting.notifications.models import KINDS, LEVELS
+from posting.web.errors import REQUIRED, Message
 from posting.web.schemas import (
     Identifier,
+    Identifiers,
     Input,
     OneOf,
     Output,
@@ -18,7 +22,9 @@ from posting.web.schemas import (
 )
 
 MAX_COUNT = 100
+MAX_NEW = 100  # comments
 DEFAULT = "default"
+UP_TO_OR_IDS = Message("repeated", "Send only one of up_to and ids.")
 
 
 class NotificationsQuery(PageQuery):
@@ -77,10 +83,44 @@ class UnreadCount(Output):
 
 
 class ReadInput(Input):
-    """The last notification to mark as read."""
+    """The notifications to mark as read."""
+
+    up_to = Identifier("The ID of a notification. All that are not newer become read.")
+    ids = Identifiers("The IDs of notifications that become read.", most=MAX_COUNT)
+
+    @validates_schema
+    def require_one(self, data: dict[str, Any], **_: Any) -> None:
+        if len(data) != 1:
+            raise ValidationError(REQUIRED if not data else UP_TO_OR_IDS, "up_to")
+
+
+class SeenInput(Input):
+    """How far a post was read."""
 
     up_to = Identifier(
-        "The ID of a notification. All that are not newer become read.", required=True
+        "The ID of a comment on the post. It and all that are older count as seen. Null if only "
+        "the post was seen.",
+        required=True,
+        allow_none=True,
+    )
+    shown = Identifiers(
+        "Newer comments that were seen too. The notifications about them become read.", most=MAX_NEW
+    )
+
+
+class Seen(Output):
+    """How far you have read a post."""
+
+    up_to = Identifier("The last comment that you have seen.", allow_none=True)
+    until = Timestamp(
+        "Its time, or that of the post. Null if you have not seen it.", allow_none=True
+    )
+    latest = Identifier("The latest comment.", allow_none=True)
+    new = fields.List(
+        Identifier(),
+        metadata=described(
+            [], f"Comments by others that are newer, oldest first, {MAX_NEW} at most."
+        ),
     )
 
 

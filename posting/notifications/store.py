@@ -109,6 +109,17 @@ _MARK_READ = (
     .where(unlocked(_IS_OWN, Notification.read_at.is_(None), _place <= _place_of("up_to")))
     .values(read_at=sa.bindparam("time", type_=UtcDateTime()))
 )
+_MARK_SOME_READ = (
+    sa.update(Notification)
+    .where(
+        unlocked(
+            _IS_OWN,
+            Notification.read_at.is_(None),
+            Notification.id.in_(sa.bindparam("ids", expanding=True)),
+        )
+    )
+    .values(read_at=sa.bindparam("time", type_=UtcDateTime()))
+)
 _HAVE_SURPLUS = (
     sa.select(Notification.user_id)
     .where(Notification.user_id.in_(sa.bindparam("recipients", expanding=True)))
@@ -175,6 +186,12 @@ def mark_read(user_id: str, up_to: str) -> None:
         raise InvalidInput.at("/up_to", NO_SUCH_NOTIFICATION)
     execute(_MARK_READ, recipient=user_id, up_to_time=created_at, up_to_id=up_to, time=now())
     delete_surplus([user_id])
+    purge_expired(Notification)
+
+
+def mark_some_read(user_id: str, ids: Sequence[str]) -> None:
+    """Mark some notifications of a user as read. Ids of others are ignored."""
+    execute(_MARK_SOME_READ, recipient=user_id, ids=list(ids), time=now())
     purge_expired(Notification)
 
 

@@ -8,7 +8,7 @@ from posting.accounts.current_user import (
     current_user_id,
     lock_current_user,
 )
-from posting.notifications import schemas, store
+from posting.notifications import schemas, seen, store
 from posting.posts.store import NoSuchPost, lock_post, post_exists
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition
@@ -16,6 +16,7 @@ from posting.web.limits import Limit
 from posting.web.schemas import Item
 
 SUBSCRIPTION_LIMIT = Limit("subscriptions", "LIMIT_COMMENTS", current_user_id)
+SEEN_LIMIT = Limit("seen", "LIMIT_COMMENTS", current_user_id, times=4)
 
 notifications = Blueprint(
     "notifications", __name__, description="What members are told, and the posts that they follow"
@@ -50,9 +51,12 @@ def count_unread() -> Reply:
 @notifications.post(
     "/notifications/read", access=SIGNED_IN, body=schemas.ReadInput(), returns=schemas.UnreadCount()
 )
-def mark_read(body: dict[str, str]) -> Reply:
-    """Mark your notifications as read, up to the given one. Returns how many are left."""
-    store.mark_read(current_user.id, body["up_to"])
+def mark_read(body: dict[str, Any]) -> Reply:
+    """Mark your notifications as read, up to the given one, or some. Returns how many are left."""
+    if "ids" in body:
+        store.mark_some_read(current_user.id, body["ids"])
+    else:
+        store.mark_read(current_user.id, body["up_to"])
     return {"count": store.count_unread(current_user.id)}
 
 
@@ -101,6 +105,39 @@ def delete_subscription(id: str, condition: Condition) -> Reply:
     condition.require_body(_subscription(id))
     store.unsubscribe(current_user.id, id)
     return None
+
+
+@notifications.get(
+    "/posts/<nanoid:id>/seen", access=SIGNED_IN, returns=schemas.Seen(), errors=[NoSuchPost]
+)
+def get_seen(id: str) -> Reply:
+    """Read how far you have read a post, and which comments are new."""
+    if not post_exists(id):
+        raise NoSuchPost
+    return seen.get_seen(current_user.id, id)
+
+
+@notifications.put(
+    "/posts/<nanoid:id>/seen",
+    access=SIGNED_IN,
+    limits=[SEEN_LIMIT],
+    body=schemas.SeenInput(),
+    conditional=True,
+    returns=schemas.Seen(),
+    errors=[NoSuchPost],
+)
+def set_seen(id: str, body: dict[str, Any], condition: Condition) -> Reply:
+    """Note how far you have read a post. Notifications about what you have seen become read.
+
+    A comment before the one that is noted changes nothing, so that two devices may send this.
+    """
+    lock_current_user()
+    written_at = seen.find_time_for_update(id)
+    if written_at is None:
+        raise NoSuchPost
+    condition.require_body(seen.get_seen(current_user.id, id))
+    seen.set_seen(current_user.id, id, written_at, body["up_to"], body.get("shown", []))
+    return seen.get_seen(current_user.id, id)
 
 
 def _subscription(post_id: str) -> Item:

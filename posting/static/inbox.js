@@ -6,7 +6,7 @@ import { request } from "./api.js";
 import { copyOf, first, onEvent } from "./dom.js";
 import { faceOf } from "./faces.js";
 import "./main.js";
-import { groupByPost, pathOf, reasonOf, sentenceOf } from "./notifications.js";
+import { groupByPost, isOnlyHere, pathOf, reasonOf, sentenceOf } from "./notifications.js";
 import { root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { say } from "./status.js";
@@ -54,6 +54,7 @@ async function addPage(url) {
   list().append(...items);
   showTimes(list());
   showButtons();
+  markSomeRead(data.filter(({ kind }) => isOnlyHere(kind))).catch(() => {});
   return items;
 }
 
@@ -137,19 +138,29 @@ onAction("show-older", async () => {
   item.focus();
 });
 
-/** Mark a notification as read when its link is followed. The next page shows the new count. */
+/** Mark what only the inbox says, or what leads to no post, as read. */
+async function markSomeRead(some) {
+  const ids = some.filter(({ read }) => !read).map(({ id }) => id);
+  if (ids.length === 0) return;
+  const { data } = await request("POST", `${root}/notifications/read`, {
+    body: { ids },
+    keepalive: true,
+  });
+  setUnread(data.count);
+}
+
+/**
+ * Mark a notification as read when its link is followed. The page of a post reads those about what
+ * it shows.
+ */
 function readFollowed(target, { button }) {
   const row = target.closest("[data-notifications] a")?.closest("[id^=n-]");
-  const position = notifications.findIndex(({ id }) => row?.id === `n-${id}`);
-  if (button > 1 || position < 0 || notifications[position].read) return;
-  showRead(position);
-  setUnread(countShown());
-  markRead(notifications[position])
-    .then(setUnread)
-    .catch(() => {}); // it is still unread, then
+  const followed = notifications.filter(({ id, post }) => row?.id === `n-${id}` && !post);
+  if (button <= 1) markSomeRead(followed).catch(() => {}); // it is still unread, then
 }
 
 onEvent("click", readFollowed);
 onEvent("auxclick", readFollowed); // in a new tab
-
+// Back from a page that has read some.
+addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 document.addEventListener("account", showInbox);

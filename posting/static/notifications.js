@@ -35,6 +35,9 @@ const NEWS = {
   report_closed: "A moderator has looked at what you reported",
 };
 
+/** Return whether a kind says all that there is to read, so that the inbox reads it. */
+export const isOnlyHere = (kind) => Object.hasOwn(NEWS, kind);
+
 /** Kinds that moderators deal with on the page of moderation. */
 const FOR_MODERATORS = ["application", "report"];
 

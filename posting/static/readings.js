@@ -1,33 +1,24 @@
-// What a browser knows of the comments of a post that it has shown: the time up to which all count as
-// read, and then the times of later ones that it has shown. Only some may have been on its pages.
-
-/** @typedef {string[]} Reading the times, of which the first is the earliest */
-
-const MAX_TIMES = 500;
+// How far a member has read a post.
 
 /**
- * Return what is stored of a post. At the first visit, what is there counts as read.
- * @param {Reading | string | undefined} stored a text if an earlier version has stored it
- * @param {string} latest the time of the last comment, or of the post if it has none
- * @returns {Reading}
+ * @typedef {object} Seen
+ * @property {string | null} up_to the last comment that was seen
+ * @property {string | null} until its time, or null if the post was not seen
+ * @property {string | null} latest the latest comment
+ * @property {string[]} new the comments by others that are newer, oldest first
  */
-export const readingOf = (stored, latest) => [stored ?? latest].flat();
 
 /**
- * Return whether a comment is new.
- * @param {Reading} reading
- * @param {string} time
+ * Return up to which comment a post counts as seen after some new comments were shown, and which of
+ * these come later: others between them were not shown, such as those on other pages. At the first
+ * visit, everything that is there counts as seen.
+ * @param {Seen} seen
+ * @param {string[]} shown
+ * @returns {{upTo: string | null, later: string[]}}
  */
-export const isNew = (reading, time) => time > reading[0] && !reading.includes(time);
-
-/**
- * Return a reading after comments were shown.
- * @param {Reading} reading
- * @param {string[]} times of these comments
- * @param {boolean} isWhole whether these were all comments of the post
- * @returns {Reading}
- */
-export function withShown(reading, times, isWhole) {
-  const later = new Set([...reading, ...times.filter((time) => time > reading[0])]);
-  return [...later].sort().slice(isWhole ? -1 : -MAX_TIMES);
+export function progressOf(seen, shown) {
+  const place = seen.new.findIndex((id) => !shown.includes(id));
+  if (place < 0) return { upTo: seen.latest ?? seen.up_to, later: [] };
+  const upTo = place > 0 ? seen.new[place - 1] : seen.up_to;
+  return { upTo, later: seen.new.slice(place).filter((id) => shown.includes(id)) };
 }

@@ -1,55 +1,97 @@
-// Comments that are new since this browser last showed the post.
+// Comments that are new since the reader last saw the post. The service knows them, so that all
+// devices of the reader agree, and a page can lead to those on other pages.
 
-import { all, first } from "./dom.js";
+import { me } from "./account.js";
+import { request } from "./api.js";
+import { all } from "./dom.js";
 import { unfold } from "./folds.js";
-import { isNew, readingOf, withShown } from "./readings.js";
+import { goTo, root } from "./page.js";
+import { progressOf } from "./readings.js";
 import { read, store } from "./storage.js";
+import { setUnread } from "./unread.js";
 
-const MAX_POSTS = 300;
+const MAX_POSTS = 300; // of which this browser knows what it has shown
 const NAME = "seen";
+const PAUSE = 30_000; // milliseconds between two requests that note what was seen
 
-/** @type {import("./readings.js").Reading | undefined} What was known when the page was opened. */
-let known;
-/** The new comment that was shown last. */
-let lastShown = null;
+/** @type {string[]} the ids of new comments, also of those that were seen since the page was opened */
+let newIds = [];
+/** The id of the new comment that was led to last. */
+let last = "";
+/** Whose new comments are marked. */
+let reader;
+let sentAt = 0;
+let timer = 0;
 
-const newComments = () => all(document, ".thread > .new");
+const hasUnread = () => read("unread")?.count > 0;
+const elementOf = (id) => document.getElementById(`c-${id}`);
+const urlOf = (id) => `${location.pathname}?comment=${id}#c-${id}`;
+const url = () => `${root}/posts/${location.pathname.split("/").at(-1)}/seen`;
 
-/** Return the time of a comment, which sorts as text. Those of which only a line is shown have none. */
-const timeOf = (comment) => first(comment, "time")?.dateTime ?? "";
+/** Ask which comments are new, mark them, and note that they were seen. */
+export async function markNew() {
+  reader = me?.id;
+  if (!me) return;
+  try {
+    const { data } = await request("GET", url());
+    newIds = [...new Set([...newIds, ...data.new])];
+    show();
+    note(data);
+  } catch {
+    // Without a connection, nothing is marked.
+  }
+}
 
-/**
- * Mark the comments that have come since, except the reader's own, and remember what is shown.
- * @param {HTMLElement[]} comments
- * @param {string} [reader] the id of the reader
- */
-export function markNew(comments, reader) {
-  const { pathname, search } = location;
-  const threads = first(document, "#threads");
-  const seen = read(NAME) ?? {};
-  const reading = readingOf(seen[pathname], threads.dataset.latest);
-  known ??= reading; // so that the marks stay when comments are shown again
-  for (const comment of comments) {
-    if (!isNew(known, timeOf(comment)) || comment.dataset.by === reader) continue;
+function show() {
+  for (const comment of newIds.map(elementOf).filter(Boolean)) {
     comment.classList.add("new");
     comment.tabIndex = -1;
   }
-  const isWhole = search === "" && !first(threads, "[rel=next]");
-  delete seen[pathname]; // the newest entries come last
-  seen[pathname] = withShown(reading, comments.map(timeOf), isWhole);
-  store(NAME, Object.fromEntries(Object.entries(seen).slice(-MAX_POSTS)));
-  const { length } = newComments();
-  const button = first(document, "[data-action=next-new]");
-  if (!button || length === 0) return;
-  button.hidden = false;
-  button.textContent = `Next new (${length})`;
+  for (const button of all(document, "[data-action=next-new]")) {
+    button.hidden = newIds.length === 0;
+    button.textContent = `Next new (${newIds.length})`;
+  }
 }
 
-/** Return the new comment after the one that was shown last, or the first one. */
-export function nextNew() {
-  const comments = newComments();
-  const shown = comments.indexOf(document.activeElement?.closest(".new") ?? lastShown);
-  lastShown = comments[(shown + 1) % comments.length];
-  if (lastShown?.hidden) unfold();
-  return lastShown;
+/** Note what was seen, once somebody looks at the page, and not too often. */
+function note(seen) {
+  clearTimeout(timer);
+  if (document.visibilityState === "hidden") {
+    document.addEventListener("visibilitychange", () => note(seen), { once: true });
+    return;
+  }
+  const wait = sentAt + PAUSE - Date.now();
+  if (wait > 0) timer = setTimeout(() => note(seen), wait);
+  else send(seen).catch(() => {}); // it is new the next time, then
 }
+
+async function send(seen) {
+  const { pathname } = location;
+  const known = read(NAME) ?? {};
+  const ids = seen.new.filter((id) => elementOf(id) || known[pathname]?.includes(id));
+  const { upTo, later } = progressOf(seen, ids);
+  delete known[pathname]; // the newest entries come last
+  known[pathname] = later;
+  store(NAME, Object.fromEntries(Object.entries(known).slice(-MAX_POSTS)));
+  if (upTo === seen.up_to && seen.until && !hasUnread()) return;
+  sentAt = Date.now();
+  await request("PUT", url(), { body: { up_to: upTo, shown: later } });
+  if (!hasUnread()) return;
+  const { data, etag } = await request("GET", `${root}/notifications/unread`);
+  setUnread(data.count, etag);
+}
+
+/** Lead to the new comment after the last one, or to the first one. It may be on another page. */
+export function nextNew() {
+  const focused = document.activeElement?.closest(".new")?.id.slice(2);
+  const place = newIds.indexOf(focused ?? last);
+  last = newIds[(place + 1) % newIds.length];
+  const comment = elementOf(last);
+  if (!comment) return goTo(urlOf(last));
+  if (comment.hidden) unfold();
+  comment.focus();
+}
+
+document.addEventListener("account", () => {
+  if (reader !== me?.id) markNew();
+});

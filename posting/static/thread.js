@@ -192,6 +192,7 @@ async function refresh() {
   showReader(document);
   showSubscription();
   showComments();
+  markNew();
   const place = form && document.getElementById(home);
   if (place) (first(place, "article") ?? place).append(form);
 }
@@ -201,10 +202,9 @@ function showComments() {
   shownFor = undefined;
   showFolds();
   showAllActions();
-  markNew(comments(), me?.id);
 }
 
-onAction("next-new", () => nextNew()?.focus());
+onAction("next-new", nextNew);
 
 /** Offer a reply or an edit that was not sent again, with the focus if the URL names its comment. */
 async function offerDrafts() {

@@ -78,6 +78,7 @@ const ERRORS = {
   malformed: "This has characters that are not allowed here.",
   masked_password:
     "This is one character repeated, or looks like a hidden password. Choose another one.",
+  no_such_comment: "This comment has been deleted.",
   no_such_file:
     "One of the files has waited for more than a day, or is published already. Remove it, and add it again.",
   no_such_image:

@@ -54,6 +54,7 @@ def filled_app(app, alice, bob, moderator):
     assert run(app, "users", "suspend", "bob")[0] == 0
     subscription = f"/posts/{post['id']}/subscription"
     assert alice.put(subscription, json={"level": "all"}).status_code == 200
+    assert alice.put(f"/posts/{post['id']}/seen", json={"up_to": None}).status_code == 200
     [notification, *_] = alice.get("/notifications").json
     assert alice.post("/notifications/read", json={"up_to": notification["id"]}).json["count"] == 0
     assert alice.post("/tokens", json={"name": "x", "scope": "read"}).status_code == 201

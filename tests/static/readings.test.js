@@ -1,50 +1,30 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { isNew, readingOf, withShown } from "../../posting/static/readings.js";
+import { progressOf } from "../../posting/static/readings.js";
 
-const [ONE, TWO, THREE, FOUR] = [1, 2, 3, 4].map((day) => `2026-06-0${day}T12:00:00.000Z`);
+const SEEN = { up_to: "a", until: "2026-06-01T12:00:00.000Z", latest: "e", new: ["b", "c", "d"] };
 
-test("at the first visit, what is there counts as read", () => {
-  const reading = readingOf(undefined, TWO);
-  assert.deepEqual(
-    [ONE, TWO, THREE].map((time) => isNew(reading, time)),
-    [false, false, true],
-  );
+test("at the first visit, what is there counts as seen", () => {
+  const seen = { up_to: null, until: null, latest: "e", new: [] };
+  assert.deepEqual(progressOf(seen, []), { upTo: "e", later: [] });
 });
 
-test("after a visit without comments, the first one is new", () => {
-  const reading = withShown(readingOf(undefined, ONE), [], true);
-  assert.deepEqual(reading, [ONE]);
-  assert.ok(isNew(reading, TWO));
+test("a post without comments counts as seen itself", () => {
+  const seen = { up_to: null, until: null, latest: null, new: [] };
+  assert.deepEqual(progressOf(seen, []), { upTo: null, later: [] });
 });
 
-test("what an earlier version has stored is kept", () => {
-  assert.ok(isNew(readingOf(ONE, THREE), TWO));
-  assert.ok(isNew(readingOf("", THREE), ONE)); // after a visit without comments
+test("after all new comments were shown, the latest one counts, also one's own", () => {
+  assert.deepEqual(progressOf(SEEN, ["b", "c", "d"]), { upTo: "e", later: [] });
 });
 
-test("a comment on a page that was not shown stays new", () => {
-  const reading = withShown([ONE], [THREE], false);
-  assert.deepEqual(
-    [TWO, THREE, FOUR].map((time) => isNew(reading, time)),
-    [true, false, true],
-  );
+test("a comment that was not shown stays new, and those after it", () => {
+  assert.deepEqual(progressOf(SEEN, ["b", "d"]), { upTo: "b", later: ["d"] });
+  assert.deepEqual(progressOf(SEEN, ["c", "d"]), { upTo: "a", later: ["c", "d"] });
+  assert.deepEqual(progressOf(SEEN, []), { upTo: "a", later: [] });
 });
 
-test("after a page with all comments, they all count as read", () => {
-  assert.deepEqual(withShown([ONE, THREE], [ONE, TWO, THREE, FOUR], true), [FOUR]);
-  assert.deepEqual(withShown([FOUR], [ONE], true), [FOUR]);
-});
-
-test("a comment without a time is not new", () => {
-  assert.ok(!isNew([""], ""));
-  assert.ok(!isNew([ONE], ""));
-});
-
-test("what is stored has a limit", () => {
-  const times = Array.from({ length: 600 }, (_, index) => `2026-06-02T12:00:00.${index + 100}Z`);
-  const reading = withShown([ONE], times, false);
-  assert.equal(reading.length, 500);
-  assert.ok(times.every((time) => !isNew(reading, time)));
+test("what was deleted does not move the place back", () => {
+  assert.deepEqual(progressOf({ ...SEEN, latest: null, new: [] }, []), { upTo: "a", later: [] });
 });

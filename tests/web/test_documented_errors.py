@@ -307,7 +307,7 @@ def test_each_429_is_as_documented(documented, make_app, sign_in):
     comment = alice.add_comment(post, "A comment")
     client = alice.copy(make_app(RATE_LIMITS="on", **limits))
     cases = documented(429, client)
-    assert len(operations(cases)) == 22
+    assert len(operations(cases)) == 23
     # These come last, because their failures count for the address too.
     guesses = {"POST /signin": "username", "POST /password-resets": "code"}
     for case in sorted(cases, key=lambda case: case.operation in guesses):

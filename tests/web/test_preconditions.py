@@ -26,6 +26,7 @@ WITHOUT_TIME = {
     "DELETE /moderation/users/{user}",
     "PATCH /reports/{report}",
     "PUT /posts/{post}/subscription",
+    "PUT /posts/{post}/seen",
     "DELETE /sessions/{session}",
     "DELETE /tokens/{token}",
     "DELETE /invitations/{invitation}",

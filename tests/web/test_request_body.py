@@ -25,6 +25,7 @@ TEXT_FIELDS = {
     "POST /invitations": {"note"},
     "POST /notifications/read": {"up_to"},
     "PUT /posts/{post}/subscription": {"level"},
+    "PUT /posts/{post}/seen": {"up_to"},
     "POST /posts/{post}/reports": {"reason"},
     "POST /comments/{comment}/reports": {"reason"},
     "POST /users/{user}/reports": {"reason"},

@@ -1,0 +1,129 @@
+"""The SQL of what members have seen of posts, which also reads notifications about them."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from posting.comments.models import Comment
+from posting.db.base import Identifier, db, upsert
+from posting.db.purge import purge_expired
+from posting.db.transactions import execute, fetch_all, fetch_one
+from posting.db.types import Rfc3339Text, UtcDateTime, now
+from posting.notifications.models import COMMENT, MENTION, REPLY, Notification, Seen
+from posting.notifications.schemas import MAX_NEW
+from posting.notifications.store import unlocked
+from posting.posts.models import Post
+from posting.web.errors import InvalidInput, Message
+from posting.web.schemas import Item
+
+NOT_ON_POST = Message("no_such_comment", "Must be a comment on this post.")
+
+_POST = sa.bindparam("post", type_=Identifier)
+_READER = sa.bindparam("reader", type_=Identifier)
+_IS_IT = sa.and_(Seen.post_id == _POST, Seen.user_id == _READER)
+_SEEN = sa.select(Seen.up_to, Seen.until, sa.type_coerce(Seen.until, Rfc3339Text()).label("text"))
+_SEEN = _SEEN.where(_IS_IT)
+_ON_POST = sa.and_(Comment.post_id == _POST, Comment.content.is_not(None))
+_LATEST = sa.select(Comment.id).where(_ON_POST)
+_LATEST = _LATEST.order_by(Comment.created_at.desc(), Comment.id.desc()).limit(1)
+_NEW = (
+    sa.select(Comment.id)
+    .where(
+        _ON_POST,
+        sa.tuple_(Comment.created_at, Comment.id)
+        > sa.tuple_(
+            sa.bindparam("until", type_=UtcDateTime()), sa.bindparam("up_to", type_=Identifier)
+        ),
+        Comment.author_id.is_distinct_from(_READER),
+    )
+    .order_by(Comment.created_at, Comment.id)
+    .limit(MAX_NEW)
+)
+# The post is locked against its deletion only, so readers do not wait for each other.
+_KEEP_POST = (
+    sa.select(Post.created_at)
+    .where(Post.id == _POST, Post.deleted_at.is_(None))
+    .with_for_update(read=True, key_share=True)
+)
+_TIME_OF_COMMENT = sa.select(Comment.created_at).where(
+    Comment.post_id == _POST, Comment.id == sa.bindparam("comment", type_=Identifier)
+)
+_is_seen_comment = sa.exists().where(
+    Comment.id == Notification.comment_id,
+    Comment.post_id == _POST,
+    sa.or_(
+        Comment.created_at <= sa.bindparam("until", type_=UtcDateTime()),
+        Comment.id.in_(sa.bindparam("shown", expanding=True)),
+    ),
+)
+_READ_NOTIFICATIONS = (
+    sa.update(Notification)
+    .where(
+        unlocked(
+            Notification.user_id == _READER,
+            Notification.read_at.is_(None),
+            Notification.kind.in_((COMMENT, REPLY, MENTION)),
+            sa.or_(Notification.post_id == _POST, _is_seen_comment),
+        )
+    )
+    .values(read_at=sa.bindparam("time", type_=UtcDateTime()))
+)
+
+
+def get_seen(user_id: str, post_id: str) -> Item:
+    """Return how far a user has read a post, and which comments by others are new since."""
+    seen = fetch_one(_SEEN, post=post_id, reader=user_id)
+    latest = fetch_one(_LATEST, post=post_id)
+    new: Sequence[Any] = ()
+    if seen:
+        place = {"until": seen.until, "up_to": seen.up_to or ""}
+        new = fetch_all(_NEW, post=post_id, reader=user_id, **place)
+    return {
+        "up_to": seen and seen.up_to,
+        "until": seen and seen.text,
+        "latest": latest and latest.id,
+        "new": [row.id for row in new],
+    }
+
+
+def find_time_for_update(post_id: str) -> Any | None:
+    """Keep a post from being deleted meanwhile, and return when it was written, or None."""
+    post = execute(_KEEP_POST, post=post_id).one_or_none()
+    return post and post.created_at
+
+
+def set_seen(
+    user_id: str, post_id: str, written_at: Any, up_to: str | None, shown: Sequence[str]
+) -> None:
+    """Note that a user has read a post up to a comment, unless they have read more of it.
+
+    This also reads the notifications about the post, its comments up to this one, and the comments
+    `shown`. Raise 422 if `up_to` is no comment on the post.
+    """
+    until = written_at
+    if up_to:
+        comment = fetch_one(_TIME_OF_COMMENT, post=post_id, comment=up_to)
+        if comment is None:
+            raise InvalidInput.at("/up_to", NOT_ON_POST)
+        until = comment.created_at
+    time = now()
+    values = {"post_id": post_id, "user_id": user_id, "up_to": up_to, "until": until}
+    execute(_upsert(db.engine.dialect.name), **values, seen_at=time)
+    execute(
+        _READ_NOTIFICATIONS, post=post_id, reader=user_id, until=until, shown=list(shown), time=time
+    )
+    purge_expired(Notification)
+    purge_expired(Seen)
+
+
+@cache
+def _upsert(dialect: str) -> Any:
+    statement = upsert(Seen, dialect)
+    excluded = statement.excluded
+    return statement.on_conflict_do_update(
+        index_elements=[Seen.post_id, Seen.user_id],
+        set_={"up_to": excluded.up_to, "until": excluded.until, "seen_at": excluded.seen_at},
+        where=Seen.until < excluded.until,
+    )

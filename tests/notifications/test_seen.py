@@ -1,0 +1,184 @@
+"""How far members have read posts, and which notifications become read by this."""
+
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from posting.db.base import db
+from posting.db.transactions import transaction
+from posting.db.types import now
+from posting.notifications.models import Seen
+from tests.helpers.assertions import assert_problem, error_locations
+from tests.helpers.notifications import choose
+
+pytestmark = pytest.mark.usefixtures("stays_consistent")
+UNKNOWN = "a" * 21
+
+
+def path_of(post):
+    return f"/posts/{post['id']}/seen"
+
+
+def see(client, post, up_to=None, **fields):
+    """Note that a client's user has read a post up to a comment; return the response."""
+    return client.put(path_of(post), json={"up_to": up_to and up_to["id"]} | fields)
+
+
+def unread(client):
+    return [each["comment"]["id"] for each in client.get("/notifications?unread=true").json]
+
+
+class TestSeen:
+    def test_a_post_that_was_not_seen_has_nothing_new(self, bob, alice, post):
+        comment = alice.add_comment(post, "And cloth?")
+        expected = {"up_to": None, "until": None, "latest": comment["id"], "new": []}
+        assert bob.get(path_of(post)).json == expected
+
+    def test_later_comments_by_others_are_new_oldest_first(self, alice, bob, eve, post):
+        first = alice.add_comment(post, "One")
+        response = see(bob, post, first)
+        expected = {"up_to": first["id"], "until": first["created_at"], "latest": first["id"]}
+        assert response.json == expected | {"new": []}
+        own = bob.add_comment(post, "Two")
+        others = [client.add_comment(post, "Three") for client in (eve, alice)]
+        read = bob.get(path_of(post)).json
+        assert read == expected | {
+            "latest": others[1]["id"],
+            "new": [each["id"] for each in others],
+        }
+        assert see(bob, post, own).json["new"] == read["new"]
+        assert see(bob, post, others[1]).json["new"] == []
+
+    def test_a_post_without_comments_is_seen(self, alice, bob, post):
+        seen = see(bob, post).json
+        assert (seen["up_to"], seen["until"], seen["new"]) == (None, post["created_at"], [])
+        comment = alice.add_comment(post, "One")
+        assert bob.get(path_of(post)).json["new"] == [comment["id"]]
+
+    def test_it_never_goes_back(self, alice, bob, post):
+        comments = [alice.add_comment(post, "x") for _ in range(2)]
+        see(bob, post, comments[1])
+        for former in (comments[0], None):
+            response = see(bob, post, former)
+            assert response.status_code == 200
+            assert response.json["up_to"] == comments[1]["id"]
+
+    def test_it_outlives_the_comment(self, alice, bob, post):
+        comments = [alice.add_comment(post, "x") for _ in range(3)]
+        see(bob, post, comments[1])
+        alice.delete(f"/comments/{comments[1]['id']}")
+        seen = bob.get(path_of(post)).json
+        assert (seen["up_to"], seen["new"]) == (comments[1]["id"], [comments[2]["id"]])
+
+    def test_deleted_comments_are_not_new(self, alice, bob, post):
+        see(bob, post)
+        comment = alice.add_comment(post, "x")
+        reply = alice.add_comment(post, "y", parent_id=comment["id"])
+        alice.delete(f"/comments/{comment['id']}")
+        assert bob.get(path_of(post)).json["new"] == [reply["id"]]
+
+    def test_a_hundred_are_listed(self, app, alice, bob, post):
+        see(bob, post)
+        comments = [alice.add_comment(post, "x")["id"] for _ in range(101)]
+        assert bob.get(path_of(post)).json["new"] == comments[:100]
+
+    @pytest.mark.parametrize(
+        ("body", "locations"),
+        [
+            ({}, {"/up_to"}),
+            ({"up_to": "x"}, {"/up_to"}),
+            ({"up_to": UNKNOWN}, {"/up_to"}),
+            ({"up_to": None, "shown": ["x"]}, {"/shown/0"}),
+            ({"up_to": None, "shown": [UNKNOWN] * 2}, {"/shown"}),
+            ({"up_to": None, "x": 1}, {"/x"}),
+        ],
+    )
+    def test_an_invalid_body_gets_422(self, app, bob, post, body, locations):
+        assert error_locations(bob.put(path_of(post), json=body)) == locations
+        with app.app_context():
+            assert db.session.scalar(sa.select(sa.func.count()).select_from(Seen)) == 0
+
+    def test_a_comment_on_another_post_gets_422(self, alice, bob, post):
+        other = alice.add_comment(alice.create_post("x"), "x")
+        response = see(bob, post, other)
+        assert response.json["errors"][0]["code"] == "no_such_comment"
+
+    def test_an_unknown_post_gets_404(self, alice, bob, post):
+        alice.delete(f"/posts/{post['id']}")
+        assert_problem(bob.get(path_of(post)), 404)
+        assert_problem(see(bob, post), 404)
+
+    def test_it_goes_with_the_account_and_with_the_post(self, app, alice, bob, eve, post):
+        for client in (bob, eve):
+            see(client, post)
+        assert bob.delete("/users/me").status_code == 204
+
+        def count():
+            with app.app_context():
+                return db.session.scalar(sa.select(sa.func.count()).select_from(Seen))
+
+        assert count() == 1
+        alice.delete(f"/posts/{post['id']}")
+        assert count() == 0
+
+    def test_it_expires_after_a_year(self, app, alice, bob, eve, post):
+        see(bob, post)
+        with app.app_context(), transaction() as connection:
+            connection.execute(sa.update(Seen).values(seen_at=now() - timedelta(days=366)))
+        see(eve, post)
+        assert bob.get(path_of(post)).json["until"] is None
+        assert eve.get(path_of(post)).json["until"]
+
+
+class TestNotifications:
+    def test_what_was_seen_is_read(self, alice, bob, post):
+        comments = [bob.add_comment(post, f"{number}") for number in range(3)]
+        other = bob.add_comment(alice.create_post("Another"), "x")
+        see(alice, post, comments[1])
+        assert unread(alice) == [other["id"], comments[2]["id"]]
+        assert alice.get("/notifications/unread").json == {"count": 2}
+
+    def test_what_was_shown_later_is_read_too(self, alice, bob, post):
+        comments = [bob.add_comment(post, f"{number}") for number in range(3)]
+        foreign = bob.add_comment(alice.create_post("Another"), "x")
+        shown = [comments[2]["id"], foreign["id"], UNKNOWN]
+        assert see(alice, post, comments[0], shown=shown).status_code == 200
+        assert unread(alice) == [foreign["id"], comments[1]["id"]]
+        assert alice.get(path_of(post)).json["new"] == [each["id"] for each in comments[1:]]
+
+    def test_a_post_that_mentions_its_reader_is_read(self, alice, bob):
+        post = alice.create_post("x", content="@bob")
+        [told] = bob.get("/notifications?unread=true").json
+        assert told["post"]["id"] == post["id"]
+        see(bob, post)
+        assert bob.get("/notifications?unread=true").json == []
+
+    def test_those_of_other_members_stay(self, alice, bob, eve, post):
+        choose(eve, post, "all")
+        comment = bob.add_comment(post, "x")
+        see(alice, post, comment)
+        assert (unread(alice), unread(eve)) == ([], [comment["id"]])
+
+    def test_what_moderators_must_decide_stays(self, alice, bob, moderator, post):
+        bob.post(f"/posts/{post['id']}/reports", json={"reason": "x"})
+        see(moderator, post)
+        [told] = moderator.get("/notifications?unread=true").json
+        assert told["kind"] == "report"
+
+    def test_some_are_read_by_their_ids(self, alice, bob, eve, post):
+        choose(eve, post, "all")
+        for number in range(3):
+            bob.add_comment(post, f"{number}")
+        told = alice.get("/notifications").json
+        body = {"ids": [told[1]["id"], UNKNOWN]}
+        response = alice.post("/notifications/read", json=body)
+        assert response.json == {"count": 2}
+        left = alice.get("/notifications?unread=true").json
+        assert [each["id"] for each in left] == [told[0]["id"], told[2]["id"]]
+        assert len(unread(eve)) == 3
+
+    @pytest.mark.parametrize("body", [{}, {"ids": [UNKNOWN], "up_to": UNKNOWN}, {"ids": ["x"]}])
+    def test_one_of_two_ways_must_be_chosen(self, alice, body):
+        response = alice.post("/notifications/read", json=body)
+        assert error_locations(response) == ({"/ids/0"} if "x" in str(body) else {"/up_to"})
