@@ -132,7 +132,8 @@ def commented(app):
 
 
 def assert_no_table_scan(text):
-    tables = "(posts|comments|images|thumbnails|users|notifications|subscriptions|reports|acts)"
+    content = "posts|comments|images|files|thumbnails|reports|acts"
+    tables = f"({content}|users|notifications|seen|subscriptions)"
     assert not re.search(f"Seq Scan on {tables}", text), text
     assert not re.search(f"SCAN {tables}(?! USING INDEX)", text), text
 
@@ -312,6 +313,18 @@ def uses(app, many_rows):
 
 
 @pytest.mark.usefixtures("uses")
+@pytest.mark.usefixtures("notified")
+def test_what_is_new_on_a_post_is_found_by_index(plan, alice):
+    post = alice.get("/posts?limit=1").json[0]
+    path = f"/posts/{post['id']}/seen"
+    assert alice.put(path, json={"up_to": None}).status_code == 200
+    text = plan(alice, path)
+    assert "ix_comments_post_id_created_at_id" in text, text
+    assert "Sort" not in text, text
+    assert "TEMP B-TREE" not in text, text
+    assert_no_table_scan(text)
+
+
 @pytest.mark.parametrize("role", ["alice", "moderator"])
 def test_invitations_are_listed_by_index(request, plan, app, alice, role):
     client, first = request.getfixturevalue(role), "/invitations?limit=1"

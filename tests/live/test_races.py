@@ -290,6 +290,33 @@ def test_no_token_outlives_a_change_of_the_password(url, pool, status_counts):
     assert set(status_counts) <= {200, 201, 401}
 
 
+def test_a_post_is_deleted_while_others_note_what_they_have_seen(url, pool, status_counts):
+    """Two readers have two devices each, somebody comments, and the author deletes the post."""
+    alice, bob, eve = (sign_in(url, name) for name in ("alice", "bob", "eve"))
+    text = {"title": "On engines", "content": "They weave."}
+    for _ in range(scaled(20, 200)):
+        post = alice.post(f"{url}/posts", json=text, timeout=20).json()
+        path = f"{url}/posts/{post['id']}"
+        comments = [
+            eve.post(f"{path}/comments", json={"content": "Indeed."}, timeout=20).json()["id"]
+            for _ in range(2)
+        ]
+        devices = [clone(client) for client in (alice, bob) for _ in range(2)]
+        actions = [
+            partial(device.put, f"{path}/seen", json={"up_to": id}, timeout=20)
+            for device in devices
+            for id in comments
+        ]
+        comment = partial(clone(eve).post, f"{path}/comments", json={"content": "x"}, timeout=20)
+        *seen, commented, deleted = run_concurrently(
+            pool, [*actions, comment, partial(clone(alice).delete, path, timeout=20)]
+        )
+        assert deleted == 204
+        assert commented in {201, 404}
+        assert set(seen) <= {200, 404, 422}  # the comment is gone before the post
+        status_counts.update([*seen, commented, deleted])
+
+
 @pytest.mark.parametrize("content", ["keep", "delete"])
 def test_an_account_is_deleted_while_its_owner_posts(url, pool, status_counts, content):
     alice = sign_in(url, "alice")
