@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from posting.db.cascades import Step, delete_some
 from posting.db.transactions import execute, lock_table, unit_of_work
-from posting.notifications.models import Notification, Subscription
+from posting.notifications.models import Notification, Seen, Subscription
 from posting.notifications.store import unlocked
 
 ROWS_PER_STEP = 2000
@@ -17,6 +17,7 @@ def clear_step(user_id: str) -> Step:
     most = max(
         _clear(user_id, limit=ROWS_PER_STEP),
         delete_some(Subscription, Subscription.user_id == user_id, ROWS_PER_STEP),
+        delete_some(Seen, Seen.user_id == user_id, ROWS_PER_STEP),
     )
     return Step(0, has_more=most == ROWS_PER_STEP)
 

@@ -22,7 +22,7 @@ from posting.web.schemas import (
 )
 
 MAX_COUNT = 100
-MAX_NEW = 100  # comments
+MAX_NEW, MAX_SHOWN = 100, 200  # comments
 DEFAULT = "default"
 UP_TO_OR_IDS = Message("repeated", "Send only one of up_to and ids.")
 
@@ -104,7 +104,8 @@ class SeenInput(Input):
         allow_none=True,
     )
     shown = Identifiers(
-        "Newer comments that were seen too. The notifications about them become read.", most=MAX_NEW
+        "Comments on the post that were shown. The notifications about them become read.",
+        most=MAX_SHOWN,
     )
 
 

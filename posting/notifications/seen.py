@@ -41,20 +41,30 @@ _NEW = (
     .order_by(Comment.created_at, Comment.id)
     .limit(MAX_NEW)
 )
-# The post is locked against its deletion only, so readers do not wait for each other.
+# The post is locked against its deletion, by a lock that readers share.
 _KEEP_POST = (
     sa.select(Post.created_at)
     .where(Post.id == _POST, Post.deleted_at.is_(None))
     .with_for_update(read=True, key_share=True)
 )
+_FORMER = sa.select(Seen.until, Seen.up_to).where(_IS_IT)
 _TIME_OF_COMMENT = sa.select(Comment.created_at).where(
     Comment.post_id == _POST, Comment.id == sa.bindparam("comment", type_=Identifier)
 )
+_place = sa.tuple_(Comment.created_at, Comment.id)
+
+
+def _place_of(name: str) -> sa.Tuple:
+    """Return the place of a comment among those on its post, as two parameters."""
+    time = sa.bindparam(f"{name}_time", type_=UtcDateTime())
+    return sa.tuple_(time, sa.bindparam(f"{name}_id", type_=Identifier))
+
+
 _is_seen_comment = sa.exists().where(
     Comment.id == Notification.comment_id,
     Comment.post_id == _POST,
     sa.or_(
-        Comment.created_at <= sa.bindparam("until", type_=UtcDateTime()),
+        sa.and_(_place > _place_of("former"), _place <= _place_of("new")),
         Comment.id.in_(sa.bindparam("shown", expanding=True)),
     ),
 )
@@ -99,8 +109,9 @@ def set_seen(
 ) -> None:
     """Note that a user has read a post up to a comment, unless they have read more of it.
 
-    This also reads the notifications about the post, its comments up to this one, and the comments
-    `shown`. Raise 422 if `up_to` is no comment on the post.
+    This also reads the notifications about the post, about the comments since the former place, and
+    about the comments `shown`. At the first visit there is no former place: then everything counts
+    as seen, but only what was shown is read. Raise 422 if `up_to` is no comment on the post.
     """
     until = written_at
     if up_to:
@@ -108,11 +119,17 @@ def set_seen(
         if comment is None:
             raise InvalidInput.at("/up_to", NOT_ON_POST)
         until = comment.created_at
+    new = (until, up_to or "")
+    former = fetch_one(_FORMER, post=post_id, reader=user_id)
+    former_time, former_id = (former.until, former.up_to or "") if former else new
     time = now()
     values = {"post_id": post_id, "user_id": user_id, "up_to": up_to, "until": until}
     execute(_upsert(db.engine.dialect.name), **values, seen_at=time)
     execute(
-        _READ_NOTIFICATIONS, post=post_id, reader=user_id, until=until, shown=list(shown), time=time
+        _READ_NOTIFICATIONS,
+        **{"post": post_id, "reader": user_id, "shown": list(shown), "time": time},
+        **{"former_time": former_time, "former_id": former_id},
+        **{"new_time": until, "new_id": new[1]},
     )
     purge_expired(Notification)
     purge_expired(Seen)
@@ -125,5 +142,6 @@ def _upsert(dialect: str) -> Any:
     return statement.on_conflict_do_update(
         index_elements=[Seen.post_id, Seen.user_id],
         set_={"up_to": excluded.up_to, "until": excluded.until, "seen_at": excluded.seen_at},
-        where=Seen.until < excluded.until,
+        where=sa.tuple_(Seen.until, sa.func.coalesce(Seen.up_to, ""))
+        < sa.tuple_(excluded.until, sa.func.coalesce(excluded.up_to, "")),
     )

@@ -10,23 +10,21 @@ import { groupByPost, isOnlyHere, pathOf, reasonOf, sentenceOf } from "./notific
 import { root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { say } from "./status.js";
+import { read } from "./storage.js";
 import { showTimes } from "./times.js";
 import { setUnread } from "./unread.js";
+import { whenVisible } from "./visible.js";
 
 /** @typedef {import("./notifications.js").Notification} Notification */
 
-/**
- * The notifications on this page, newest first. The unread ones come first, because a notification
- * is marked as read together with all older ones.
- * @type {Notification[]}
- */
+/** @type {Notification[]} the notifications on this page, newest first */
 const notifications = [];
 /** @type {string | null} the URL of the next page of the list */
 let next = null;
 let isShown = false;
 
 const list = () => first(document, "[data-notifications]");
-const countShown = () => notifications.filter(({ read }) => !read).length;
+const countShown = () => notifications.filter((each) => !each.read).length;
 
 /** Show the newest notifications of the reader. When another member signs in, the page is reloaded. */
 async function showInbox() {
@@ -40,9 +38,7 @@ async function showInbox() {
     return;
   }
   first(document, "#no-notifications").hidden = notifications.length > 0;
-  // If there are older ones that are read, or none, all unread ones are here.
-  const count = countShown();
-  if (count < notifications.length || next === null) setUnread(count);
+  if (next === null) setUnread(countShown()); // they are all here
 }
 
 /** Add a page of the list. */
@@ -54,13 +50,15 @@ async function addPage(url) {
   list().append(...items);
   showTimes(list());
   showButtons();
-  markSomeRead(data.filter(({ kind }) => isOnlyHere(kind))).catch(() => {});
+  const onlyHere = data.filter(({ kind }) => isOnlyHere(kind));
+  whenVisible(() => markSomeRead(onlyHere).catch(() => {}));
   return items;
 }
 
 function showButtons() {
   first(document, "[data-action=show-older]").hidden = next === null;
-  first(document, "[data-action=mark-all-read]").hidden = countShown() === 0;
+  const isDone = countShown() === 0 && !(next && read("unread")?.count > 0);
+  first(document, "[data-action=mark-all-read]").hidden = isDone;
 }
 
 /**
@@ -140,13 +138,15 @@ onAction("show-older", async () => {
 
 /** Mark what only the inbox says, or what leads to no post, as read. */
 async function markSomeRead(some) {
-  const ids = some.filter(({ read }) => !read).map(({ id }) => id);
+  const ids = some.filter((each) => !each.read).map(({ id }) => id);
   if (ids.length === 0) return;
   const { data } = await request("POST", `${root}/notifications/read`, {
     body: { ids },
     keepalive: true,
   });
+  for (const notification of some) notification.read = true;
   setUnread(data.count);
+  showButtons();
 }
 
 /**
@@ -155,12 +155,12 @@ async function markSomeRead(some) {
  */
 function readFollowed(target, { button }) {
   const row = target.closest("[data-notifications] a")?.closest("[id^=n-]");
-  const followed = notifications.filter(({ id, post }) => row?.id === `n-${id}` && !post);
+  const followed = notifications.filter(
+    (each) => row?.id === `n-${each.id}` && !pathOf(each)?.startsWith("/p/"),
+  );
   if (button <= 1) markSomeRead(followed).catch(() => {}); // it is still unread, then
 }
 
 onEvent("click", readFollowed);
 onEvent("auxclick", readFollowed); // in a new tab
-// Back from a page that has read some.
-addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 document.addEventListener("account", showInbox);

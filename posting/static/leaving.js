@@ -20,9 +20,9 @@ export function mayDeleteTexts(act) {
   return length === 0 || confirm(question);
 }
 
-/** Forget the member and their texts, since others may use this computer. */
+/** Forget the member, their texts and what they have seen, since others may use this computer. */
 export function forget() {
-  for (const name of texts()) store(name, null);
+  for (const name of [...texts(), "seen"]) store(name, null);
   setMe(null);
 }
 

@@ -8,17 +8,19 @@
  * @property {string[]} new the comments by others that are newer, oldest first
  */
 
+export const MAX_NEW = 100; // that the service lists
+
 /**
- * Return up to which comment a post counts as seen after some new comments were shown, and which of
- * these come later: others between them were not shown, such as those on other pages. At the first
- * visit, everything that is there counts as seen.
+ * Return up to which comment a post counts as seen after some comments were shown: to the last one
+ * before a new comment that was not shown, such as one on another page. At the first visit,
+ * everything that is there counts as seen.
  * @param {Seen} seen
  * @param {string[]} shown
- * @returns {{upTo: string | null, later: string[]}}
+ * @returns {string | null}
  */
 export function progressOf(seen, shown) {
   const place = seen.new.findIndex((id) => !shown.includes(id));
-  if (place < 0) return { upTo: seen.latest ?? seen.up_to, later: [] };
-  const upTo = place > 0 ? seen.new[place - 1] : seen.up_to;
-  return { upTo, later: seen.new.slice(place).filter((id) => shown.includes(id)) };
+  if (place > 0) return seen.new[place - 1];
+  if (place === 0) return seen.up_to;
+  return seen.new.length === MAX_NEW ? seen.new[MAX_NEW - 1] : (seen.latest ?? seen.up_to);
 }

@@ -3,14 +3,18 @@
 
 import { me } from "./account.js";
 import { request } from "./api.js";
-import { all } from "./dom.js";
+import { all, first } from "./dom.js";
 import { unfold } from "./folds.js";
 import { goTo, root } from "./page.js";
-import { progressOf } from "./readings.js";
+import { MAX_NEW, progressOf } from "./readings.js";
 import { read, store } from "./storage.js";
 import { setUnread } from "./unread.js";
+import { whenVisible } from "./visible.js";
+
+/** @typedef {import("./readings.js").Seen} Seen */
 
 const MAX_POSTS = 300; // of which this browser knows what it has shown
+const MAX_SHOWN = 200; // comments in a request
 const NAME = "seen";
 const PAUSE = 30_000; // milliseconds between two requests that note what was seen
 
@@ -18,27 +22,47 @@ const PAUSE = 30_000; // milliseconds between two requests that note what was se
 let newIds = [];
 /** The id of the new comment that was led to last. */
 let last = "";
-/** Whose new comments are marked. */
+/** @type {string | undefined} whose new comments are marked */
 let reader;
-let sentAt = 0;
+/** @type {Seen | null} what the service knew when this page showed more */
+let pending = null;
 let timer = 0;
 
-const hasUnread = () => read("unread")?.count > 0;
-const elementOf = (id) => document.getElementById(`c-${id}`);
+/** Return a comment of this page, unless only a line of it is shown. */
+function elementOf(id) {
+  const comment = document.getElementById(`c-${id}`);
+  return comment && first(comment, "time") ? comment : null;
+}
+
 const urlOf = (id) => `${location.pathname}?comment=${id}#c-${id}`;
 const url = () => `${root}/posts/${location.pathname.split("/").at(-1)}/seen`;
 
+/** Return the ids of the comments by others that this page shows. */
+const shownIds = () =>
+  all(document, ".thread > li")
+    .filter(({ dataset, id }) => dataset.by !== reader && elementOf(id.slice(2)))
+    .map(({ id }) => id.slice(2));
+
+/**
+ * What this browser knows of the reader: which new comments it has shown on other pages, when it noted
+ * this last, and how many notifications were left then.
+ */
+function known() {
+  const found = read(NAME);
+  return found?.member === reader ? found : { member: reader, posts: {}, sentAt: 0, left: 0 };
+}
+
 /** Ask which comments are new, mark them, and note that they were seen. */
 export async function markNew() {
-  reader = me?.id;
-  if (!me) return;
+  reader = me.id;
+  show(); // again, on a part of the page that was replaced
   try {
     const { data } = await request("GET", url());
-    newIds = [...new Set([...newIds, ...data.new])];
+    newIds = [...new Set([...newIds.filter(elementOf), ...data.new])];
     show();
-    note(data);
+    whenVisible(() => note(data));
   } catch {
-    // Without a connection, nothing is marked.
+    // Without a connection, nothing else is marked.
   }
 }
 
@@ -53,32 +77,45 @@ function show() {
   }
 }
 
-/** Note what was seen, once somebody looks at the page, and not too often. */
+/** Note what was seen, but not too often, and at the latest when the page is left. */
 function note(seen) {
   clearTimeout(timer);
-  if (document.visibilityState === "hidden") {
-    document.addEventListener("visibilitychange", () => note(seen), { once: true });
-    return;
-  }
-  const wait = sentAt + PAUSE - Date.now();
-  if (wait > 0) timer = setTimeout(() => note(seen), wait);
-  else send(seen).catch(() => {}); // it is new the next time, then
+  pending = seen;
+  const wait = known().sentAt + PAUSE - Date.now();
+  if (wait > 0) timer = setTimeout(flush, Math.min(wait, PAUSE));
+  else flush();
 }
 
+function flush() {
+  if (pending === null || reader !== me?.id) return;
+  const seen = pending;
+  pending = null;
+  send(seen).catch((problem) => {
+    if (problem.status === 422) markNew(); // the last comment was deleted meanwhile
+  });
+}
+
+/** @param {Seen} seen */
 async function send(seen) {
   const { pathname } = location;
-  const known = read(NAME) ?? {};
-  const ids = seen.new.filter((id) => elementOf(id) || known[pathname]?.includes(id));
-  const { upTo, later } = progressOf(seen, ids);
-  delete known[pathname]; // the newest entries come last
-  known[pathname] = later;
-  store(NAME, Object.fromEntries(Object.entries(known).slice(-MAX_POSTS)));
-  if (upTo === seen.up_to && seen.until && !hasUnread()) return;
-  sentAt = Date.now();
-  await request("PUT", url(), { body: { up_to: upTo, shown: later } });
-  if (!hasUnread()) return;
+  const { posts, ...before } = known();
+  const page = shownIds();
+  const shown = [...page, ...(posts[pathname] ?? [])];
+  const upTo = progressOf(seen, shown);
+  delete posts[pathname]; // the newest entries come last
+  posts[pathname] = seen.new.filter((id) => shown.includes(id));
+  const latest = Object.fromEntries(Object.entries(posts).slice(-MAX_POSTS));
+  const unread = read("unread")?.count ?? 0;
+  const hasProgress = upTo !== seen.up_to || seen.until === null;
+  const isDue = hasProgress || (unread > 0 && unread !== before.left);
+  store(NAME, { ...before, posts: latest, sentAt: isDue ? Date.now() : before.sentAt });
+  if (!isDue) return;
+  const body = { up_to: upTo, shown: page.slice(-MAX_SHOWN) };
+  await request("PUT", url(), { body, keepalive: true });
   const { data, etag } = await request("GET", `${root}/notifications/unread`);
   setUnread(data.count, etag);
+  store(NAME, { ...known(), left: data.count });
+  if (hasProgress && seen.new.length === MAX_NEW) await markNew(); // there may be more
 }
 
 /** Lead to the new comment after the last one, or to the first one. It may be on another page. */
@@ -92,6 +129,4 @@ export function nextNew() {
   comment.focus();
 }
 
-document.addEventListener("account", () => {
-  if (reader !== me?.id) markNew();
-});
+addEventListener("pagehide", flush);

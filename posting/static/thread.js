@@ -20,7 +20,6 @@ import { linkTo } from "./offers.js";
 import { focusText, openedForm, openerOf, openForm, openQuestion } from "./opening.js";
 import { goTo, ready, root } from "./page.js";
 import "./reporting.js";
-import { markNew, nextNew } from "./seen.js";
 import { say, sayNext } from "./status.js";
 import { showSubscription } from "./subscription.js";
 import "./text.js";
@@ -192,7 +191,7 @@ async function refresh() {
   showReader(document);
   showSubscription();
   showComments();
-  markNew();
+  markNew().catch(() => {});
   const place = form && document.getElementById(home);
   if (place) (first(place, "article") ?? place).append(form);
 }
@@ -204,7 +203,14 @@ function showComments() {
   showAllActions();
 }
 
-onAction("next-new", nextNew);
+/** Mark what is new to a member. Visitors do not load what does this. */
+async function markNew() {
+  if (!me) return;
+  const seen = await import("./seen.js");
+  await seen.markNew();
+}
+
+onAction("next-new", async () => (await import("./seen.js")).nextNew());
 
 /** Offer a reply or an edit that was not sent again, with the focus if the URL names its comment. */
 async function offerDrafts() {
@@ -231,7 +237,10 @@ function findComment() {
   if (id && !isAsked && !document.getElementById(`c-${id}`)) location.replace(urlOf(id));
 }
 
-document.addEventListener("account", showAllActions);
+document.addEventListener("account", () => {
+  showAllActions();
+  markNew().catch(() => {}); // without a connection, nothing is marked
+});
 addEventListener("hashchange", findComment);
 ready(() => {
   showComments();

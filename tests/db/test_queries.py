@@ -312,7 +312,6 @@ def uses(app, many_rows):
         db.session.commit()
 
 
-@pytest.mark.usefixtures("uses")
 @pytest.mark.usefixtures("notified")
 def test_what_is_new_on_a_post_is_found_by_index(plan, alice):
     post = alice.get("/posts?limit=1").json[0]
@@ -325,6 +324,7 @@ def test_what_is_new_on_a_post_is_found_by_index(plan, alice):
     assert_no_table_scan(text)
 
 
+@pytest.mark.usefixtures("uses")
 @pytest.mark.parametrize("role", ["alice", "moderator"])
 def test_invitations_are_listed_by_index(request, plan, app, alice, role):
     client, first = request.getfixturevalue(role), "/invitations?limit=1"

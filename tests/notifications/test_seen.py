@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from posting.comments.models import Comment
 from posting.db.base import db
 from posting.db.transactions import transaction
 from posting.db.types import now
 from posting.notifications.models import Seen
+from posting.posts.models import Post
 from tests.helpers.assertions import assert_problem, error_locations
 from tests.helpers.notifications import choose
 
@@ -130,16 +132,35 @@ class TestSeen:
         assert bob.get(path_of(post)).json["until"] is None
         assert eve.get(path_of(post)).json["until"]
 
+    def test_comments_of_the_same_moment_are_in_the_order_of_their_ids(self, app, alice, bob, post):
+        comments = [alice.add_comment(post, "x") for _ in range(2)]
+        one, two = sorted(comments, key=lambda comment: comment["id"])
+        with app.app_context(), transaction() as connection:
+            time = now()
+            connection.execute(sa.update(Comment).values(created_at=time, thread_at=time))
+            connection.execute(sa.update(Post).values(last_comment_at=time))
+        assert see(bob, post, one).json["new"] == [two["id"]]
+        assert see(bob, post, two).json["new"] == []
+        assert see(bob, post, one).json["up_to"] == two["id"]
+
 
 class TestNotifications:
     def test_what_was_seen_is_read(self, alice, bob, post):
+        see(alice, post)
         comments = [bob.add_comment(post, f"{number}") for number in range(3)]
         other = bob.add_comment(alice.create_post("Another"), "x")
         see(alice, post, comments[1])
         assert unread(alice) == [other["id"], comments[2]["id"]]
         assert alice.get("/notifications/unread").json == {"count": 2}
 
+    def test_at_the_first_visit_only_what_was_shown_is_read(self, alice, bob, post):
+        comments = [bob.add_comment(post, f"{number}") for number in range(3)]
+        see(alice, post, comments[2], shown=[comments[1]["id"]])
+        assert unread(alice) == [comments[2]["id"], comments[0]["id"]]
+        assert alice.get(path_of(post)).json["new"] == []
+
     def test_what_was_shown_later_is_read_too(self, alice, bob, post):
+        see(alice, post)
         comments = [bob.add_comment(post, f"{number}") for number in range(3)]
         foreign = bob.add_comment(alice.create_post("Another"), "x")
         shown = [comments[2]["id"], foreign["id"], UNKNOWN]
@@ -157,7 +178,7 @@ class TestNotifications:
     def test_those_of_other_members_stay(self, alice, bob, eve, post):
         choose(eve, post, "all")
         comment = bob.add_comment(post, "x")
-        see(alice, post, comment)
+        see(alice, post, comment, shown=[comment["id"]])
         assert (unread(alice), unread(eve)) == ([], [comment["id"]])
 
     def test_what_moderators_must_decide_stays(self, alice, bob, moderator, post):

@@ -428,6 +428,8 @@ def test_a_name_is_written_into_the_page_as_text(sign_up):
 
 def test_sign_out_deletes_what_the_browser_stores(url, sign_up):
     page = sign_up()
+    write(page)
+    page.wait_for_load_state("networkidle")
     fill_editor(page, "On engines", "They weave algebra.")
     stored = page.evaluate("JSON.stringify(localStorage)")
     assert "They weave algebra." in stored
