@@ -16,7 +16,7 @@ import { whenVisible } from "./visible.js";
 const MAX_POSTS = 300; // of which this browser knows what it has shown
 const MAX_SHOWN = 200; // comments in a request
 const NAME = "seen";
-const PAUSE = 30_000; // milliseconds between two requests that note what was seen
+const PAUSE = 30_000; // milliseconds between two requests of a page that note what was seen
 
 /** @type {string[]} the ids of new comments, also of those that were seen since the page was opened */
 let newIds = [];
@@ -26,6 +26,7 @@ let last = "";
 let reader;
 /** @type {Seen | null} what the service knew when this page showed more */
 let pending = null;
+let sentAt = 0;
 let timer = 0;
 
 /** Return a comment of this page, unless only a line of it is shown. */
@@ -44,12 +45,12 @@ const shownIds = () =>
     .map(({ id }) => id.slice(2));
 
 /**
- * What this browser knows of the reader: which new comments it has shown on other pages, when it noted
- * this last, and how many notifications were left then.
+ * What this browser knows of the reader: which new comments it has shown on other pages, and how many
+ * notifications were left when it noted this last.
  */
 function known() {
   const found = read(NAME);
-  return found?.member === reader ? found : { member: reader, posts: {}, sentAt: 0, left: 0 };
+  return found?.member === reader ? found : { member: reader, posts: {}, left: 0 };
 }
 
 /** Ask which comments are new, mark them, and note that they were seen. */
@@ -81,8 +82,8 @@ function show() {
 function note(seen) {
   clearTimeout(timer);
   pending = seen;
-  const wait = known().sentAt + PAUSE - Date.now();
-  if (wait > 0) timer = setTimeout(flush, Math.min(wait, PAUSE));
+  const wait = sentAt + PAUSE - Date.now();
+  if (wait > 0) timer = setTimeout(flush, wait);
   else flush();
 }
 
@@ -100,16 +101,19 @@ async function send(seen) {
   const { pathname } = location;
   const { posts, ...before } = known();
   const page = shownIds();
-  const shown = [...page, ...(posts[pathname] ?? [])];
+  const others = posts[pathname] ?? []; // that other pages have shown
+  const shown = [...page, ...others];
   const upTo = progressOf(seen, shown);
   delete posts[pathname]; // the newest entries come last
   posts[pathname] = seen.new.filter((id) => shown.includes(id));
   const latest = Object.fromEntries(Object.entries(posts).slice(-MAX_POSTS));
   const unread = read("unread")?.count ?? 0;
   const hasProgress = upTo !== seen.up_to || seen.until === null;
-  const isDue = hasProgress || (unread > 0 && unread !== before.left);
-  store(NAME, { ...before, posts: latest, sentAt: isDue ? Date.now() : before.sentAt });
+  const hasMore = seen.new.some((id) => page.includes(id) && !others.includes(id));
+  const isDue = hasProgress || hasMore || (unread > 0 && unread !== before.left);
+  store(NAME, { ...before, posts: latest });
   if (!isDue) return;
+  sentAt = Date.now();
   const body = { up_to: upTo, shown: page.slice(-MAX_SHOWN) };
   await request("PUT", url(), { body, keepalive: true });
   const { data, etag } = await request("GET", `${root}/notifications/unread`);
