@@ -81,7 +81,7 @@ class TestErrors:
     """nginx's own errors are problem details."""
 
     def test_a_body_that_is_too_large(self, site, ada):
-        assert_problem(ada.post(f"{site.url}/posts", data=b"x" * 7 * 2**20, timeout=20), 413)
+        assert_problem(ada.post(f"{site.url}/posts", data=b"x" * 12 * 2**20, timeout=20), 413)
 
     def test_a_url_or_headers_that_are_too_long(self, shared_site):
         assert_problem(shared_site.get("/posts", headers={"X-Long": "x" * 9000}), 400)
@@ -204,7 +204,7 @@ class TestHttp2:
 
     @pytest.mark.parametrize("options", [(), ("-H", "Content-Length:")], ids=["length", "none"])
     def test_a_body_that_is_too_large(self, send, tmp_path, options):
-        (tmp_path / "large").write_bytes(b"x" * 7 * 2**20)
+        (tmp_path / "large").write_bytes(b"x" * 12 * 2**20)
         body = ("--data-binary", f"@{tmp_path / 'large'}")
         assert_problem(send("/posts", *body, "-H", "Content-Type: application/json", *options), 413)
 

@@ -59,7 +59,9 @@ def write(site, ada):
 
     profile = {"display_name": f"{MARK} Ada", "bio": f"About {MARK}"}
     assert ada.patch(f"{site.url}/users/me", json=profile, timeout=20).status_code == 200
-    post = send("/posts", json={"title": f"On {MARK}", "content": f"They weave {MARK}."})
+    file = send("/files", files={"file": ("minutes.txt", MARK.encode())})
+    text = {"title": f"On {MARK}", "content": f"They weave {MARK}.", "files": [file]}
+    post = send("/posts", json=text)
     comment = send(f"/posts/{post}/comments", json={"content": f"More {MARK}"})
     photo = pictures.encoded(pictures.scene(size=(1000, 700)), "JPEG")
     form = {"files": {"file": photo}, "data": {"alt": f"A {MARK}"}}
@@ -68,6 +70,7 @@ def write(site, ada):
         "p": post,
         "comments": comment,
         "images": send(f"/posts/{post}/images", **form),
+        "files": file,
         "users": ada.user["id"],
         "username": "ada",
         "token": create_token(site, ada, "feed"),
@@ -91,6 +94,7 @@ def fill(rule, values):
     folder = rule.removeprefix("/feeds/<token>").split("/")[1]
     file = "swagger-ui.css" if folder == "docs" else "x/pages.css"
     names = {"id": values.get(folder, "u" * 21), "filename": file, "side": "640"}
+    names |= {"name": "minutes.txt"}
     names |= UNKNOWN | values
     return re.sub(r"<(?:[^<>]*:)?(\w+)>", lambda name: names[name[1]], rule)
 
