@@ -211,14 +211,16 @@ def test_a_feed_reader_reads_with_an_address_alone(site, content):
     with site.client() as reader:
         feed = reader.get(f"{site.url}/feeds/{content['token']}/feed.json", timeout=20).json()
         [item] = feed["items"]
-        [image] = item["attachments"]
         assert MARK in item["content_html"]
-        assert image["url"].startswith(f"{site.url}/feeds/{content['token']}/images/")
-        assert reader.get(image["url"], timeout=20).headers["Content-Type"] == "image/jpeg"
+        types = {"images": "image/jpeg", "files": "text/plain"}
+        for found, (kind, type) in zip(item["attachments"], types.items(), strict=True):
+            assert found["url"].startswith(f"{site.url}/feeds/{content['token']}/{kind}/")
+            assert reader.get(found["url"], timeout=20).headers["Content-Type"] == type
 
 
 def test_a_member_who_is_refused_gets_nothing_from_a_cache(site, ada, program, content):
-    paths = ("/posts", "/", f"/images/{content['images']}")
+    file = f"/files/{content['files']}/minutes.txt"
+    paths = ("/posts", "/", f"/images/{content['images']}", file)
     other = sign_in(site.url, "grace", site.client())
     for client in (other, program, ada):
         for path in paths:

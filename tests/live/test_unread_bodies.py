@@ -94,14 +94,14 @@ def test_chunked_bodies(server):
 
 def test_a_body_beyond_the_limit_closes_the_connection(server):
     netloc = urlsplit(server.url).netloc
-    for headers in ({"Content-Length": "7000000"}, {"Transfer-Encoding": "chunked"}):
+    for headers in ({"Content-Length": "12000000"}, {"Transfer-Encoding": "chunked"}):
         with closing(HTTPConnection(netloc, timeout=20)) as connection:
             connection.putrequest("POST", "/posts")
             for name, value in (JSON | headers).items():
                 connection.putheader(name, value)
             connection.endheaders()
             if "Transfer-Encoding" in headers:
-                connection.send(b"6acfc0\r\n" + b" " * 7_000_000)
+                connection.send(b"b71b00\r\n" + b" " * 12_000_000)
             with connection.getresponse() as response:
                 assert (response.status, response.headers["Connection"]) == (401, "close")
                 assert json.load(response)["status"] == 401
