@@ -63,7 +63,9 @@ def test_a_standby_is_a_failure(healthy):
 def test_missing_privileges_are_a_failure(healthy, on_connect):
     on_connect("SET ROLE pg_read_all_data")
     fix = only_problem(healthy, "failure", "pg_read_all_data may not write acts, avatars, changes")
-    assert fix.startswith("As their owner, run: GRANT SELECT, INSERT, UPDATE, DELETE ON acts, cha")
+    assert fix.startswith(
+        "As their owner, run: GRANT SELECT, INSERT, UPDATE, DELETE ON acts, avatars, changes,"
+    )
     assert fix.endswith(' TO "pg_read_all_data"')
 
 
