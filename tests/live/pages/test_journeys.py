@@ -1,5 +1,6 @@
 """The whole way of a member: by mouse, by keyboard, and with mistakes."""
 
+import re
 from threading import Thread
 from urllib.parse import urlencode
 
