@@ -321,7 +321,7 @@ def test_a_member_writes_by_touch(by_touch, picture_files):
     chooser.value.set_files(picture_files[0])
     page.get_by_label("Describe loom.png").fill("A loom")
     # Once the image is in the text.
-    expect(page.get_by_label("Text", exact=True)).to_have_value(re.compile("![[].*[]][(]/images/"))
+    expect(page.get_by_label("Text", exact=True)).to_have_value(re.compile(r"!\[.*\]\(/images/"))
     page.get_by_role("button", name="Preview").tap()
     expect(page.locator("[data-preview] img")).to_have_js_property("naturalWidth", 48)
     page.get_by_role("button", name="Publish").tap()
