@@ -83,21 +83,25 @@ function note(seen) {
   clearTimeout(timer);
   pending = seen;
   const wait = sentAt + PAUSE - Date.now();
-  if (wait > 0) timer = setTimeout(flush, wait);
+  if (wait > 0) timer = setTimeout(() => flush(), wait);
   else flush();
 }
 
-function flush() {
+/** @param {boolean} [isLeaving] whether the request must outlive the page */
+function flush(isLeaving = false) {
   if (pending === null || reader !== me?.id) return;
   const seen = pending;
   pending = null;
-  send(seen).catch((problem) => {
+  send(seen, isLeaving).catch((problem) => {
     if (problem.status === 422) markNew(); // the last comment was deleted meanwhile
   });
 }
 
-/** @param {Seen} seen */
-async function send(seen) {
+/**
+ * @param {Seen} seen
+ * @param {boolean} keepalive
+ */
+async function send(seen, keepalive) {
   const { pathname } = location;
   const { posts, ...before } = known();
   const page = shownIds();
@@ -115,7 +119,7 @@ async function send(seen) {
   if (!isDue) return;
   sentAt = Date.now();
   const body = { up_to: upTo, shown: page.slice(-MAX_SHOWN) };
-  await request("PUT", url(), { body, keepalive: true });
+  await request("PUT", url(), { body, keepalive });
   const { data, etag } = await request("GET", `${root}/notifications/unread`);
   setUnread(data.count, etag);
   store(NAME, { ...known(), left: data.count });
@@ -133,4 +137,4 @@ export function nextNew() {
   comment.focus();
 }
 
-addEventListener("pagehide", flush);
+addEventListener("pagehide", () => flush(true));
