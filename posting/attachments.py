@@ -172,7 +172,7 @@ def forget_owners_of_comments(ids: Collection[str]) -> None:
 def purge_unattached(owner_id: str) -> None:
     """Delete what a user has sent that no text has and that has expired.
 
-    It counts toward the forty and the total of a user, and nobody else may send anything.
+    Otherwise it would count toward the limits of this user until somebody sends something.
     """
     time = trusted_now()
     for kind in (Image, File):
@@ -203,10 +203,8 @@ def require_quota(owner_id: str, size: int = 0) -> None:
         .scalar_subquery()
         for kind in (Image, File)
     ]
-    if (
-        fetch_value(sa.select(sum(totals, start=sa.literal(size))))
-        > current_app.config["MAX_MEMBER_BYTES"]
-    ):
+    total = fetch_value(sa.select(sum(totals, start=sa.literal(size))))
+    if total > current_app.config["MAX_MEMBER_BYTES"]:
         raise QuotaExceeded
 
 

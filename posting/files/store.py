@@ -50,7 +50,7 @@ def get_file(id: str, owner_id: str | None = None) -> Item:
 def get_data(id: str, name: str, *, without_data: bool) -> Row:
     """Return the name of a file that a text has and, unless `without_data`, its bytes.
 
-    Raise NoSuchFile, also if it has another name, so that a file has one URL.
+    Raise NoSuchFile. A file with another name is not found, so that each file has one URL.
     """
     row = _found(fetch_one(_NAME if without_data else _SHOWN_DATA, id=id))
     return _found(row if row.name == name else None)

@@ -1,4 +1,4 @@
-"""The tables of notifications, of subscriptions to posts, and of what members have seen of them."""
+"""The tables of notifications, of subscriptions to posts, and of the comments that were seen."""
 
 from datetime import datetime, timedelta
 
@@ -95,7 +95,7 @@ class Subscription(Base):
 
 
 class Seen(Base):
-    """How far a member has read the comments on a post.
+    """The comments on a post that a member has seen.
 
     All comments up to `until` count as seen: it is the time of the comment `up_to`, or of the post
     if `up_to` is null. The comment may have been deleted since.

@@ -95,7 +95,7 @@ class ReadInput(Input):
 
 
 class SeenInput(Input):
-    """How far a post was read."""
+    """The comments on a post that were seen."""
 
     up_to = Identifier(
         "The ID of a comment on the post. It and all that are older count as seen. Null if only "
@@ -110,7 +110,7 @@ class SeenInput(Input):
 
 
 class Seen(Output):
-    """How far you have read a post."""
+    """The comments on a post that you have seen, and those that are new."""
 
     up_to = Identifier("The last comment that you have seen.", allow_none=True)
     until = Timestamp(

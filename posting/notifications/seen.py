@@ -1,4 +1,4 @@
-"""The SQL of what members have seen of posts, which also reads notifications about them."""
+"""The SQL of the comments that members have seen. It marks notifications about them as read."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -111,7 +111,7 @@ def set_seen(
 
     This also reads the notifications about the post, about the comments since the former place, and
     about the comments `shown`. At the first visit there is no former place: then everything counts
-    as seen, but only what was shown is read. Raise 422 if `up_to` is no comment on the post.
+    as seen, but only what was shown is read. Raise 422 if `up_to` is not a comment on the post.
     """
     until = written_at
     if up_to:

@@ -1,4 +1,4 @@
-// Pages that nobody looks at, such as a tab that was opened beside another one.
+// Waiting until somebody looks at the page, such as one that was opened in the background.
 
 /**
  * Call a function when somebody looks at the page.

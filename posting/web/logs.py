@@ -1,4 +1,4 @@
-"""What the service logs: the formats of lines, the access log with metrics, and the audit log.
+"""The logs of the service: the formats of lines, the access log with metrics, and the audit log.
 
 The access log and the metrics name the route, such as `/posts/{id}`, never the path: what clients
 send must not become a label. The audit log has security events with the user and the client's IP,

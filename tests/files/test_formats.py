@@ -1,4 +1,4 @@
-"""Which files are taken, by their names and how they begin."""
+"""The names and beginnings of files that are accepted, and of those that are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How far members have read posts, and which notifications become read by this."""
+"""The comments that members have seen, and the notifications that this marks as read."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What members have seen of posts."""
+"""The comments that members have seen."""
 
 import sqlalchemy as sa
 from alembic import op
