@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 PASSWORD = "a long walk by the sea"
 TITLE, TEXT = "On engines", "They weave algebra."  # of a post
@@ -72,6 +73,21 @@ def close(opened: BrowserContext | Browser) -> None:
     closing = asyncio.wait_for(opened._impl_obj.close(reason=None), CLOSE_SECONDS)
     with suppress(TimeoutError):
         opened._sync(closing)
+
+
+def close_tab(tab: Page) -> None:
+    """Close a tab, as its reader does who answers that it may lose what is not sent.
+
+    Chromium forgets that a tab is to be closed if it is just going to another page.
+    """
+    tab.on("dialog", lambda dialog: dialog.accept())
+    for _ in range(10):
+        if tab.is_closed():
+            return
+        tab.close(run_before_unload=True)  # Playwright would wait for the other way without end
+        with suppress(PlaywrightTimeout):
+            tab.wait_for_event("close", timeout=3000)
+    raise AssertionError("The tab cannot be closed.")
 
 
 def name_of(member: Page) -> str:

@@ -12,6 +12,7 @@ from tests.live.browser import (
     TIMEOUT,
     TITLE,
     TOUCH,
+    close_tab,
     expect_post,
     fill_editor,
     name_of,
@@ -364,7 +365,7 @@ def test_a_tab_that_is_closed_publishes_all_or_nothing(url, sign_up, tmp_path):
         tab.get_by_label("Add images").set_input_files(files)
         publish(tab)
         tab.wait_for_timeout(milliseconds)
-        tab.close()
+        close_tab(tab)
         published = posts(title)
         assert [len(post["images"]) for post in published] in ([], [3])
         page.goto(f"{url}/unsent")
