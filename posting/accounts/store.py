@@ -132,9 +132,10 @@ def list_applications(*, limit: int, cursor: str | None) -> Page:
     )
 
 
-def count_applications() -> int:
-    """Return how many accounts wait for approval."""
-    count: int = fetch_value(sa.select(sa.func.count()).where(User.is_applying))
+def count_applications(most: int | None = None) -> int:
+    """Return how many accounts wait for approval, or `most` if there are more."""
+    accounts = sa.select(User.id).where(User.is_applying).limit(most)
+    count: int = fetch_value(sa.select(sa.func.count()).select_from(accounts.subquery()))
     return count
 
 

@@ -24,6 +24,8 @@ from posting.web.schemas import (
 
 KINDS = (POST, COMMENT, USER)
 
+MAX_COUNT = 100
+
 
 class ReportInput(Input):
     """A new report."""
@@ -170,6 +172,17 @@ class Member(Author):
     files = fields.Integer(metadata=described(1))
     open_reports = fields.Integer(metadata=described(1, "Open reports on what the member wrote."))
     closed_reports = fields.Integer(metadata=described(0, "Closed reports of the last year."))
+
+
+class OpenCounts(Output):
+    """How much waits for a moderator."""
+
+    reports = fields.Integer(
+        metadata=described(2, f"Open reports. {MAX_COUNT} means that or more.")
+    )
+    applications = fields.Integer(
+        metadata=described(1, f"Accounts to approve. {MAX_COUNT} means that or more.")
+    )
 
 
 class LogQuery(PageQuery):

@@ -150,9 +150,10 @@ def has_other_moderator(id: str) -> bool:
     return fetch_one(others.limit(1)) is not None
 
 
-def count_open_reports() -> int:
-    """Return how many reports are open."""
-    count: int = fetch_value(sa.select(sa.func.count()).where(Report.closed_at.is_(None)))
+def count_open_reports(most: int | None = None) -> int:
+    """Return how many reports are open, or `most` if there are more."""
+    reports = sa.select(Report.id).where(Report.closed_at.is_(None)).limit(most)
+    count: int = fetch_value(sa.select(sa.func.count()).select_from(reports.subquery()))
     return count
 
 

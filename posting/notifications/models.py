@@ -14,6 +14,7 @@ ALL, MUTED = LEVELS = ("all", "muted")
 # The kinds of notifications. Apps and pages may get others later.
 KINDS = ("comment", "reply", "mention", "application", "removal", "report_closed", "report")
 COMMENT, REPLY, MENTION, APPLICATION, REMOVAL, REPORT_CLOSED, REPORT = KINDS
+CONVERSATION = (COMMENT, REPLY, MENTION)
 FOR_MODERATORS = (APPLICATION, REPORT)  # a moderator who is demoted loses these
 
 

@@ -4,13 +4,15 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from posting.accounts.schemas import author
+from posting.accounts.schemas import Author, author
 from posting.notifications.models import KINDS, LEVELS
 from posting.web.errors import REQUIRED, Message
 from posting.web.schemas import (
+    MAX_PAGE_SIZE,
     Identifier,
     Identifiers,
     Input,
+    ListedIdentifiers,
     OneOf,
     Output,
     PageQuery,
@@ -22,6 +24,7 @@ from posting.web.schemas import (
 )
 
 MAX_COUNT = 100
+MAX_ACTORS = 3
 MAX_NEW, MAX_SHOWN = 100, 200  # comments
 DEFAULT = "default"
 UP_TO_OR_IDS = Message("repeated", "Send only one of up_to and ids.")
@@ -76,6 +79,28 @@ class Notification(Output):
     )
 
 
+class PostNotifications(Output):
+    """The notifications of a member about the comments on a post, or one that is about others."""
+
+    post = fields.Nested(
+        PostTitle, allow_none=True, metadata={"description": "Null if it is about no post."}
+    )
+    unread = fields.Integer(metadata=described(5, "How many of them are not read."))
+    actors = fields.List(
+        fields.Nested(Author),
+        metadata={
+            "description": f"Who has caused those that are not read, latest first, {MAX_ACTORS} at "
+            "most."
+        },
+    )
+    actor_count = fields.Integer(metadata=described(5, "How many members these are altogether."))
+    first = fields.Nested(
+        Notification,
+        metadata={"description": "The oldest that is not read. The latest if all are read."},
+    )
+    latest = fields.Nested(Notification)
+
+
 class UnreadCount(Output):
     """The number of notifications that are not read."""
 
@@ -123,6 +148,24 @@ class Seen(Output):
             [], f"Comments by others that are newer, oldest first, {MAX_NEW} at most."
         ),
     )
+
+
+class SeenQuery(Input):
+    """Some posts."""
+
+    ids = ListedIdentifiers("The IDs of posts.", most=MAX_PAGE_SIZE)
+
+
+class NewComments(Output):
+    """How many comments on a post are new to you."""
+
+    id = Identifier("The ID of the post.")
+    new = fields.Integer(
+        metadata=described(
+            2, f"Comments by others, later than what you have seen. {MAX_NEW} means that or more."
+        )
+    )
+    first = Identifier("The oldest of them.", allow_none=True)
 
 
 class SubscriptionInput(Input):

@@ -11,12 +11,12 @@ from posting.db.base import Identifier, db, upsert
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one
 from posting.db.types import Rfc3339Text, UtcDateTime, now
-from posting.notifications.models import COMMENT, MENTION, REPLY, Notification, Seen
+from posting.notifications.models import CONVERSATION, Notification, Seen
 from posting.notifications.schemas import MAX_NEW
 from posting.notifications.store import unlocked
-from posting.posts.models import Post
+from posting.posts.models import DELETED_POSTS, Post
 from posting.web.errors import InvalidInput, Message
-from posting.web.schemas import Item
+from posting.web.schemas import Item, to_items
 
 NOT_ON_POST = Message("no_such_comment", "Must be a comment on this post.")
 
@@ -40,6 +40,35 @@ _NEW = (
     )
     .order_by(Comment.created_at, Comment.id)
     .limit(MAX_NEW)
+)
+# The same for several posts. The limits keep a post with very many comments cheap.
+_new_since = (
+    sa.select(Comment.id)
+    .where(
+        Comment.post_id == Seen.post_id,
+        Comment.content.is_not(None),
+        sa.tuple_(Comment.created_at, Comment.id)
+        > sa.tuple_(Seen.until, sa.func.coalesce(Seen.up_to, "")),
+        Comment.author_id.is_distinct_from(_READER),
+    )
+    .order_by(Comment.created_at, Comment.id)
+    .correlate(Seen)
+)
+_COUNT_NEW = (
+    sa.select(
+        Seen.post_id.label("id"),
+        sa.select(sa.func.count())
+        .select_from(_new_since.limit(MAX_NEW).subquery())
+        .scalar_subquery()
+        .label("new"),
+        _new_since.limit(1).scalar_subquery().label("first"),
+    )
+    .where(
+        Seen.user_id == _READER,
+        Seen.post_id.in_(sa.bindparam("posts", expanding=True)),
+        Seen.post_id.not_in(DELETED_POSTS),
+    )
+    .order_by(Seen.post_id)
 )
 # The post is locked against its deletion, by a lock that readers share.
 _KEEP_POST = (
@@ -74,7 +103,7 @@ _READ_NOTIFICATIONS = (
         unlocked(
             Notification.user_id == _READER,
             Notification.read_at.is_(None),
-            Notification.kind.in_((COMMENT, REPLY, MENTION)),
+            Notification.kind.in_(CONVERSATION),
             sa.or_(Notification.post_id == _POST, _is_seen_comment),
         )
     )
@@ -96,6 +125,11 @@ def get_seen(user_id: str, post_id: str) -> Item:
         "latest": latest and latest.id,
         "new": [row.id for row in new],
     }
+
+
+def count_new(user_id: str, post_ids: Sequence[str]) -> list[Item]:
+    """Return how many comments are new to a user, for those of some posts that they have seen."""
+    return to_items(fetch_all(_COUNT_NEW, reader=user_id, posts=list(post_ids)))
 
 
 def find_time_for_update(post_id: str) -> Any | None:

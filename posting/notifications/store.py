@@ -4,7 +4,7 @@ No account of a recipient is locked, and no statement here waits for a locked no
 somebody who comments waits for no recipient.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -24,7 +24,7 @@ from posting.notifications.models import MAX_KEPT, Notification, Subscription
 from posting.posts.models import DELETED_POSTS, Post
 from posting.web.errors import InvalidInput, Message
 from posting.web.pagination import Page, paginate
-from posting.web.schemas import columns, nested_columns
+from posting.web.schemas import Item, columns, nested_columns
 
 MAX_DELETED = 100  # notifications of a member at a time
 NO_SUCH_NOTIFICATION = Message(
@@ -33,15 +33,20 @@ NO_SUCH_NOTIFICATION = Message(
 
 # A notification about what is deleted may be left for a while. Its reader does not see it.
 _of_deleted_posts = sa.select(Comment.id).where(Comment.post_id.in_(DELETED_POSTS))
-_IS_OWN = Notification.user_id == sa.bindparam("recipient")
-_IS_SHOWN = sa.and_(
+IS_OWN = Notification.user_id == sa.bindparam("recipient")
+IS_SHOWN = sa.and_(
     sa.or_(Notification.post_id.is_(None), Notification.post_id.not_in(DELETED_POSTS)),
     sa.or_(Notification.comment_id.is_(None), Notification.comment_id.not_in(_of_deleted_posts)),
 )
-# A notification names its actor, unless this account is pending and its reader is not a moderator.
+
+
+def may_see(actor: type[User]) -> sa.ColumnElement[bool]:
+    """Return the condition that the reader may see an actor: only moderators see who is pending."""
+    return sa.or_(~actor.is_pending, sa.bindparam("is_moderator", type_=sa.Boolean()))
+
+
 _actor = aliased(User)
-_may_see = sa.or_(~_actor.is_pending, sa.bindparam("is_moderator", type_=sa.Boolean()))
-_NOTIFICATIONS = (
+NOTIFICATIONS = (
     sa.select(
         *columns(schemas.Notification, Notification, without=["actor", "post", "comment"]),
         *nested_columns("actor", Author, _actor),
@@ -50,15 +55,15 @@ _NOTIFICATIONS = (
         Comment.id.label("comment"),
         sa.func.substr(Comment.content, 1, BEGINNING).label("comment.excerpt"),
     )
-    .outerjoin(_actor, sa.and_(_actor.id == Notification.actor_id, _may_see))
+    .outerjoin(_actor, sa.and_(_actor.id == Notification.actor_id, may_see(_actor)))
     .outerjoin(Comment, Comment.id == Notification.comment_id)
     .outerjoin(Post, Post.id == sa.func.coalesce(Notification.post_id, Comment.post_id))
-    .where(_IS_OWN, _IS_SHOWN)
+    .where(IS_OWN, IS_SHOWN)
 )
-_UNREAD_NOTIFICATIONS = _NOTIFICATIONS.where(Notification.read_at.is_(None))
+_UNREAD_NOTIFICATIONS = NOTIFICATIONS.where(Notification.read_at.is_(None))
 _unread = (
     sa.select(Notification.id)
-    .where(_IS_OWN, Notification.read_at.is_(None))
+    .where(IS_OWN, Notification.read_at.is_(None))
     .limit(schemas.MAX_COUNT)
 )
 
@@ -70,7 +75,7 @@ def _count(rows: sa.Select[str]) -> sa.ScalarSelect[int]:
 # While no post is being deleted, the index suffices, and no table is read.
 _COUNT = sa.select(
     sa.case(
-        (sa.exists(DELETED_POSTS.subquery()), _count(_unread.where(_IS_SHOWN))),
+        (sa.exists(DELETED_POSTS.subquery()), _count(_unread.where(IS_SHOWN))),
         else_=_count(_unread),
     )
 )
@@ -83,7 +88,7 @@ _LEVEL = sa.select(Subscription.level).where(
 _KEY = (Notification.user_id, Notification.created_at, Notification.id)
 _place = sa.tuple_(Notification.created_at, Notification.id)
 _CREATED_AT = sa.select(Notification.created_at).where(
-    _IS_OWN, Notification.id == sa.bindparam("notification")
+    IS_OWN, Notification.id == sa.bindparam("notification")
 )
 
 
@@ -106,14 +111,14 @@ def _place_of(name: str) -> sa.Tuple:
 
 _MARK_READ = (
     sa.update(Notification)
-    .where(unlocked(_IS_OWN, Notification.read_at.is_(None), _place <= _place_of("up_to")))
+    .where(unlocked(IS_OWN, Notification.read_at.is_(None), _place <= _place_of("up_to")))
     .values(read_at=sa.bindparam("time", type_=UtcDateTime()))
 )
 _MARK_SOME_READ = (
     sa.update(Notification)
     .where(
         unlocked(
-            _IS_OWN,
+            IS_OWN,
             Notification.read_at.is_(None),
             Notification.id.in_(sa.bindparam("ids", expanding=True)),
         )
@@ -128,13 +133,13 @@ _HAVE_SURPLUS = (
 )
 _OLDEST_KEPT = (
     sa.select(Notification.created_at, Notification.id)
-    .where(_IS_OWN)
+    .where(IS_OWN)
     .order_by(Notification.created_at.desc(), Notification.id.desc())
     .offset(MAX_KEPT - 1)
     .limit(1)
 )
 _DELETE_OLDER = sa.delete(Notification).where(
-    unlocked(_IS_OWN, _place < _place_of("oldest"), limit=MAX_DELETED)
+    unlocked(IS_OWN, _place < _place_of("oldest"), limit=MAX_DELETED)
 )
 
 
@@ -143,17 +148,22 @@ def list_notifications(
 ) -> Page:
     """Return a page of the notifications of a user, or of the `unread` ones, newest first."""
     page = paginate(
-        _UNREAD_NOTIFICATIONS if unread else _NOTIFICATIONS,
+        _UNREAD_NOTIFICATIONS if unread else NOTIFICATIONS,
         limit=limit,
         cursor=cursor,
         name="unread_notifications" if unread else "notifications",
         newest_first=True,
         parameters={"recipient": user_id, "is_moderator": is_moderator},
     )
-    for notification in page.items:
+    shorten_excerpts(page.items)
+    return page
+
+
+def shorten_excerpts(notifications: Iterable[Item]) -> None:
+    """Replace the beginnings of comments by what is shown of them."""
+    for notification in notifications:
         if comment := notification["comment"]:
             comment["excerpt"] = excerpt(comment["excerpt"])
-    return page
 
 
 def count_unread(user_id: str) -> int:

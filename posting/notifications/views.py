@@ -8,12 +8,12 @@ from posting.accounts.current_user import (
     current_user_id,
     lock_current_user,
 )
-from posting.notifications import schemas, seen, store
+from posting.notifications import inbox, schemas, seen, store
 from posting.posts.store import NoSuchPost, lock_post, post_exists
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.etags import Condition
 from posting.web.limits import Limit
-from posting.web.schemas import Item
+from posting.web.schemas import Item, PageQuery
 
 SUBSCRIPTION_LIMIT = Limit("subscriptions", "LIMIT_COMMENTS", current_user_id)
 SEEN_LIMIT = Limit("seen", "LIMIT_COMMENTS", current_user_id, times=4)
@@ -38,6 +38,24 @@ def list_notifications(query: dict[str, Any]) -> Reply:
         cursor=query.get("cursor"),
         is_moderator=current_user.is_moderator,
         unread="unread" in query,
+    )
+    return page.items, page.headers
+
+
+@notifications.get(
+    "/notifications/posts",
+    access=SIGNED_IN,
+    query=PageQuery(),
+    returns=schemas.PostNotifications(many=True),
+    headers=["Link"],
+)
+def list_by_post(query: dict[str, Any]) -> Reply:
+    """List your notifications, those about comments on one post together, newest first."""
+    page = inbox.list_by_post(
+        current_user.id,
+        limit=query["limit"],
+        cursor=query.get("cursor"),
+        is_moderator=current_user.is_moderator,
     )
     return page.items, page.headers
 
@@ -105,6 +123,14 @@ def delete_subscription(id: str, condition: Condition) -> Reply:
     condition.require_body(_subscription(id))
     store.unsubscribe(current_user.id, id)
     return None
+
+
+@notifications.get(
+    "/seen", access=SIGNED_IN, query=schemas.SeenQuery(), returns=schemas.NewComments(many=True)
+)
+def count_new(query: dict[str, list[str]]) -> Reply:
+    """Count the comments that are new to you, for each of the posts that you have seen."""
+    return seen.count_new(current_user.id, query["ids"])
 
 
 @notifications.get(

@@ -43,7 +43,7 @@ from posting.web.errors import (
 )
 from posting.web.etags import Condition, to_json
 from posting.web.limits import Counts, Hits, Limit, require_space
-from posting.web.schemas import Words, max_file_bytes
+from posting.web.schemas import Listed, max_file_bytes
 
 # The body of a response as JSON: an object, a list of objects, or None for no body.
 Body = dict[str, Any] | list[dict[str, Any]] | None
@@ -347,22 +347,22 @@ def _load(
     """Return what a schema loads; append its errors to `errors`.
 
     A form or query arrives as a multi-dict. In it, no field may be repeated, except one of type
-    `Words`, whose values are joined by commas.
+    `Listed`, whose values are joined by commas.
     """
     try:
         if not isinstance(data, MultiDict):
             return schema.load(data)
-        words = {
+        listed = {
             name: ",".join(values)
             for name, values in data.lists()
-            if isinstance(schema.fields.get(name), Words)
+            if isinstance(schema.fields.get(name), Listed)
         }
-        repeated = [name for name, values in data.lists() if len(values) > 1 and name not in words]
+        repeated = [name for name, values in data.lists() if len(values) > 1 and name not in listed]
         if schema.unknown == EXCLUDE:
             repeated = [name for name in repeated if name in schema.fields]
         if repeated:
             raise ValidationError({name: [REPEATED] for name in repeated})
-        return schema.load(data.to_dict() | words)
+        return schema.load(data.to_dict() | listed)
     except ValidationError as error:
         errors += describe(error.normalized_messages())
 

@@ -46,7 +46,7 @@ from posting.web.schemas import (
     EXAMPLE_TOKEN,
     File,
     InputField,
-    Words,
+    Listed,
     extensible,
     max_file_bytes,
 )
@@ -442,9 +442,8 @@ def _types(_converter: Any, field: fields.Field[Any], *, ret: dict[str, Any]) ->
             del ret[keyword]
     if isinstance(field, File):
         return {"type": "string", "format": "binary"}
-    if isinstance(field, Words):
-        items = {"type": "string", "enum": [*field.words]}
-        return {"type": "array", "items": items, "minItems": 1}
+    if isinstance(field, Listed):
+        return {"type": "array"} | field.array
     return {}
 
 
@@ -454,8 +453,8 @@ def _known_words(_converter: Any, field: fields.Field[Any], **_options: Any) -> 
 
 
 def _separator(_converter: Any, field: fields.Field[Any], **_options: Any) -> dict[str, Any]:
-    """Document that the words of a query parameter are separated by commas."""
-    return {"style": "form", "explode": False} if isinstance(field, Words) else {}
+    """Document that the items of a query parameter are separated by commas."""
+    return {"style": "form", "explode": False} if isinstance(field, Listed) else {}
 
 
 def _schema_name(schema: Any) -> str:

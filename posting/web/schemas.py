@@ -34,6 +34,7 @@ HAS_NUL = Message("unsupported_character", "Must not contain U+0000.")
 HAS_SURROGATES = Message("unsupported_character", "Must not contain lone surrogates.")
 NOT_A_FILE = Message("wrong_type", "Must be a file.")
 NOT_A_TIMESTAMP = Message("malformed", f"Must be a timestamp such as {EXAMPLE_TIME}.")
+NOT_IDENTIFIERS = Message("malformed", "Must be identifiers, separated by commas.")
 OTHER_WORDS = Message("not_a_choice", "Must be some of {}, separated by commas.")
 # These match the same texts in Python and in JSON Schema (ECMA-262), where \s differs in \x1c-\x1f,
 # \x85 and U+FEFF. U+2028 and U+2029 are missing even as escapes: generators of clients write them
@@ -120,18 +121,45 @@ class Parameter(InputField, fields.String):
     """Text in a query."""
 
 
-class Words(Parameter):
+class Listed(Parameter):
+    """Texts in a query, separated by commas. Each of them is an item of the `array`."""
+
+    array: dict[str, Any]  # the JSON Schema
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        return super()._deserialize(value, *args, **kwargs).split(",")
+
+
+class Words(Listed):
     """One or more of the given words, separated by commas."""
 
     def __init__(self, *words: str, **kwargs: Any) -> None:
         self.words = words
+        self.array = {"items": {"type": "string", "enum": [*words]}, "minItems": 1}
         super().__init__(**kwargs)
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
-        given = super()._deserialize(value, *args, **kwargs).split(",")
+        given = super()._deserialize(value, *args, **kwargs)
         if not set(given) <= set(self.words):
             raise ValidationError(OTHER_WORDS.format(", ".join(self.words)))
         return frozenset(given)
+
+
+class ListedIdentifiers(Listed):
+    """One or more identifiers, separated by commas."""
+
+    def __init__(self, text: str, *, most: int) -> None:
+        items = {"type": "string", "pattern": ID_PATTERN}
+        self.array = {"items": items, "minItems": 1, "maxItems": most}
+        super().__init__(
+            required=True, validate=Items(max=most), metadata=described([EXAMPLE_ID], text)
+        )
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        given = super()._deserialize(value, *args, **kwargs)
+        if not all(re.fullmatch(ID_PATTERN, each, re.ASCII) for each in given):
+            raise ValidationError(NOT_IDENTIFIERS)
+        return list(dict.fromkeys(given))
 
 
 class String(InputField, fields.String):

@@ -324,6 +324,24 @@ def test_what_is_new_on_a_post_is_found_by_index(plan, alice):
     assert_no_table_scan(text)
 
 
+@pytest.mark.usefixtures("notified")
+def test_what_is_new_on_many_posts_is_found_by_index(plan, alice):
+    posts = [post["id"] for post in alice.get("/posts?limit=20").json]
+    for post in posts:
+        alice.put(f"/posts/{post}/seen", json={"up_to": None})
+    text = plan(alice, f"/seen?ids={','.join(posts)}")
+    assert "ix_comments_post_id_created_at_id" in text, text
+    assert_no_table_scan(text)
+
+
+@pytest.mark.usefixtures("notified")
+def test_notifications_by_post_are_found_by_index(plan, alice):
+    text = plan(alice, "/notifications/posts")
+    index = "notifications" if POSTGRES else "SEARCH notifications USING PRIMARY KEY"
+    assert index in text, text
+    assert_no_table_scan(text)
+
+
 @pytest.mark.usefixtures("uses")
 @pytest.mark.parametrize("role", ["alice", "moderator"])
 def test_invitations_are_listed_by_index(request, plan, app, alice, role):

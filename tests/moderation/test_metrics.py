@@ -1,4 +1,4 @@
-"""The metrics of open reports and of applications."""
+"""The numbers of open reports and of applications: metrics, and a count for moderators."""
 
 import pytest
 import sqlalchemy as sa
@@ -25,3 +25,18 @@ def test_open_reports_and_applications_are_metrics(make_app, app, bob, post):
     text = make_app(METRICS="on").test_client().get("/metrics").text
     assert "posting_open_reports 1.0" in text
     assert "posting_pending_applications 1.0" in text
+
+
+def test_moderators_read_how_much_waits(app, bob, moderator, post):
+    assert moderator.get("/moderation/open").json == {"reports": 0, "applications": 0}
+    for _ in range(2):
+        apply(app)
+    bob.post(f"/posts/{post['id']}/reports", json={"reason": "No."})
+    assert moderator.get("/moderation/open").json == {"reports": 1, "applications": 2}
+
+
+def test_moderators_read_a_hundred_at_most(app, moderator, monkeypatch):
+    monkeypatch.setattr("posting.moderation.schemas.MAX_COUNT", 2)
+    for _ in range(3):
+        apply(app)
+    assert moderator.get("/moderation/open").json == {"reports": 0, "applications": 2}

@@ -31,6 +31,78 @@ def unread(client):
     return [each["comment"]["id"] for each in client.get("/notifications?unread=true").json]
 
 
+def new_on(client, *posts):
+    """Return what is new on some posts, by the ids of these."""
+    response = client.get(f"/seen?ids={','.join(post['id'] for post in posts)}")
+    assert response.status_code == 200, response.text
+    return {each.pop("id"): each for each in response.json}
+
+
+class TestSeveralPosts:
+    def test_new_comments_are_counted_for_each_post_that_was_seen(self, alice, bob, eve):
+        posts = [alice.create_post(str(number)) for number in range(4)]
+        for post in posts[:3]:
+            see(bob, post)
+        first = eve.add_comment(posts[0], "One")
+        bob.add_comment(posts[0], "Two")
+        alice.add_comment(posts[0], "Three")
+        own = bob.add_comment(posts[1], "Mine")
+        alice.add_comment(posts[3], "Not seen")
+        see(bob, posts[1], own)
+        alice.delete(f"/comments/{alice.add_comment(posts[2], 'Gone')['id']}")
+        assert new_on(bob, *posts) == {
+            posts[0]["id"]: {"new": 2, "first": first["id"]},
+            posts[1]["id"]: {"new": 0, "first": None},
+            posts[2]["id"]: {"new": 0, "first": None},
+        }
+        assert new_on(bob, posts[1]).keys() == {posts[1]["id"]}
+        assert new_on(eve, *posts) == {}
+
+    def test_it_agrees_with_one_post_and_ends_at_a_hundred(self, alice, bob, post):
+        see(bob, post)
+        comments = [alice.add_comment(post, "x") for _ in range(102)]
+        see(bob, post, comments[0])
+        assert new_on(bob, post) == {post["id"]: {"new": 100, "first": comments[1]["id"]}}
+        assert len(bob.get(path_of(post)).json["new"]) == 100
+        see(bob, post, comments[99])
+        assert new_on(bob, post) == {post["id"]: {"new": 2, "first": comments[100]["id"]}}
+
+    def test_posts_that_are_gone_are_left_out(self, alice, bob, post):
+        see(bob, post)
+        assert alice.delete(f"/posts/{post['id']}").status_code == 204
+        assert new_on(bob, post, {"id": UNKNOWN}) == {}
+
+    @pytest.mark.parametrize(
+        ("query", "code"),
+        [
+            ("", "required"),
+            ("ids=", "malformed"),
+            ("ids=x", "malformed"),
+            (f"ids={UNKNOWN},", "malformed"),
+            (f"ids={UNKNOWN}%0A", "malformed"),
+            (f"ids={','.join(f'{number:021}' for number in range(101))}", "too_many"),
+            (f"ids={UNKNOWN}&limit=5", "unknown"),
+        ],
+    )
+    def test_a_bad_query_gets_422(self, bob, query, code):
+        response = bob.get(f"/seen?{query}")
+        assert_problem(response, 422)
+        assert [error["code"] for error in response.json["errors"]] == [code]
+
+    def test_a_hundred_posts_and_one_twice_are_fine(self, alice, bob, post):
+        see(bob, post)
+        ids = [f"{number:021}" for number in range(98)] + [post["id"]] * 2
+        assert len(bob.get(f"/seen?ids={','.join(ids)}").json) == 1
+        twice = f"ids={post['id']}&ids={UNKNOWN}"
+        assert len(bob.get(f"/seen?{twice}").json) == 1
+
+    def test_it_takes_one_query(self, alice, bob, post, statements):
+        see(bob, post)
+        statements.clear()
+        new_on(bob, post)
+        assert len([sql for sql in statements if "FROM" in sql]) == 2  # with that of the session
+
+
 class TestSeen:
     def test_a_post_that_was_not_seen_has_nothing_new(self, bob, alice, post):
         comment = alice.add_comment(post, "And cloth?")

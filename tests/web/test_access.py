@@ -34,7 +34,11 @@ BODIES = {
     "PATCH /reports/{report}": {"outcome": "dismissed"},
     "PUT /users/{user}/suspension": {"reason": "Why?"},
 }
-QUERIES = {"/changes": "?after={cursor}", "/users": "?username=alice"}
+QUERIES = {
+    "/changes": "?after={cursor}",
+    "/users": "?username=alice",
+    "/seen": "?ids=ppppppppppppppppppppp",
+}
 
 # The statuses for the roles, in their order, of pages, which are the same for everybody.
 PAGES = {
@@ -146,14 +150,17 @@ MATRIX = {
     "GET /moderation/users/{user}": (401, 403, 403, 200, 403, 403),
     "DELETE /moderation/users/{user}": (401, 403, 403, 409, 403, 403),
     "POST /moderation/users/{user}/removal": (401, 403, 403, 200, 403, 403),
+    "GET /moderation/open": (401, 403, 403, 200, 403, 403),
     "GET /moderation/log": (401, 403, 403, 200, 403, 403),
     "GET /changes": (200, 200, 200, 200, 200, 200),
     "GET /notifications": (401, 200, 200, 200, 200, 200),
+    "GET /notifications/posts": (401, 200, 200, 200, 200, 200),
     "GET /notifications/unread": (401, 200, 200, 200, 200, 200),
     "POST /notifications/read": (401, 422, 422, 422, 403, 422),
     "GET /posts/{post}/subscription": (401, 200, 200, 200, 200, 200),
     "PUT /posts/{post}/subscription": (401, 200, 200, 200, 403, 200),
     "DELETE /posts/{post}/subscription": (401, 204, 204, 204, 403, 204),
+    "GET /seen": (401, 200, 200, 200, 200, 200),
     "GET /posts/{post}/seen": (401, 200, 200, 200, 200, 200),
     "PUT /posts/{post}/seen": (401, 200, 200, 200, 403, 200),
     "POST /signout": (204, 204, 204, 204, 204, 204),

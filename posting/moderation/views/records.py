@@ -14,11 +14,12 @@ from posting.accounts.current_user import (
     require_reader,
     require_user,
 )
-from posting.accounts.store import NoSuchUser
+from posting.accounts.store import NoSuchUser, count_applications
 from posting.accounts.tokens import InvalidToken
 from posting.config import everyone_may_read
 from posting.moderation import log, schemas
 from posting.moderation.members import describe_member
+from posting.moderation.store import count_open_reports
 from posting.web.endpoint import Access, Blueprint, Reply
 from posting.web.errors import NotSignedIn
 from posting.web.schemas import Item
@@ -59,6 +60,15 @@ def get_member(id: str) -> Reply:
     if member is None:
         raise NoSuchUser
     return member
+
+
+@records.get("/moderation/open", access=MODERATOR_REQUIRED, returns=schemas.OpenCounts())
+def count_open() -> Reply:
+    """Count what waits for a moderator."""
+    return {
+        "reports": count_open_reports(schemas.MAX_COUNT),
+        "applications": count_applications(schemas.MAX_COUNT),
+    }
 
 
 @records.get(
