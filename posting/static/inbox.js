@@ -6,7 +6,7 @@ import { request } from "./api.js";
 import { copyOf, first, onEvent } from "./dom.js";
 import { faceOf } from "./faces.js";
 import "./main.js";
-import { groupByPost, isOnlyHere, pathOf, reasonOf, sentenceOf } from "./notifications.js";
+import { isOnlyHere, partsOf, pathOf, reasonOf } from "./notifications.js";
 import { root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { say } from "./status.js";
@@ -15,42 +15,42 @@ import { showTimes } from "./times.js";
 import { setUnread } from "./unread.js";
 import { whenVisible } from "./visible.js";
 
-/** @typedef {import("./notifications.js").Notification} Notification */
+/** @typedef {import("./notifications.js").Group} Group */
 
-/** @type {Notification[]} the notifications on this page, newest first */
-const notifications = [];
+/** @type {Group[]} what this page shows, newest first */
+const groups = [];
 /** @type {string | null} the URL of the next page of the list */
 let next = null;
 let isShown = false;
 
 const list = () => first(document, "[data-notifications]");
-const countShown = () => notifications.filter((each) => !each.read).length;
+const countShown = () => groups.reduce((sum, { unread }) => sum + unread, 0);
 
 /** Show the newest notifications of the reader. When another member signs in, the page is reloaded. */
 async function showInbox() {
   if (me === null || isShown) return;
   isShown = true;
   try {
-    await addPage(`${root}/notifications`);
+    await addPage(`${root}/notifications/posts`);
   } catch (error) {
     isShown = false;
     first(document, "#inbox > .problem").textContent = problemOf(error).message;
     return;
   }
-  first(document, "#no-notifications").hidden = notifications.length > 0;
+  first(document, "#no-notifications").hidden = groups.length > 0;
   if (next === null) setUnread(countShown()); // they are all here
 }
 
 /** Add a page of the list. */
 async function addPage(url) {
   const { data, next: following } = await request("GET", url);
-  const items = groupByPost(data).map(itemOf);
-  notifications.push(...data);
+  const items = data.map(rowOf);
+  groups.push(...data);
   next = following;
   list().append(...items);
   showTimes(list());
   showButtons();
-  const onlyHere = data.filter(({ kind }) => isOnlyHere(kind));
+  const onlyHere = data.filter(({ latest }) => isOnlyHere(latest.kind));
   whenVisible(() => markSomeRead(onlyHere).catch(() => {}));
   return items;
 }
@@ -61,41 +61,30 @@ function showButtons() {
   first(document, "[data-action=mark-all-read]").hidden = isDone;
 }
 
-/**
- * Return an item of the list: a post and the notifications about it, or one about no post.
- * @param {Notification[]} group
- */
-function itemOf(group) {
-  const item = copyOf("notification-group");
-  const [{ post }] = group;
-  const heading = first(item, "h2");
+/** @param {Group} group */
+function rowOf(group) {
+  const row = copyOf("notification-row");
+  const { post, unread, actors, first: oldest, latest } = group;
+  row.id = `n-${latest.id}`;
+  row.classList.toggle("unread", unread > 0);
+  row.classList.toggle("new", unread === 1); // several are said to be new in words
+  const title = first(row, ".title");
   if (post) {
-    const link = first(heading, "a");
+    const link = first(title, "a");
     link.textContent = post.title;
     link.href = `${root}/p/${post.id}`;
-  } else heading.remove();
-  first(item, "ul").append(...group.map(rowOf));
-  return item;
-}
-
-/** @param {Notification} notification */
-function rowOf(notification) {
-  const row = copyOf("notification-row");
-  const { id, created_at, read, comment, excerpt } = notification;
-  row.id = `n-${id}`;
-  row.classList.toggle("unread", !read);
-  const [name, words] = sentenceOf(notification);
-  first(row, "[data-name]").textContent = name;
-  const { actor } = notification;
-  if (name && actor) first(row, "[data-face]").replaceWith(faceOf(actor));
+  } else title.remove();
+  const parts = partsOf(group);
+  const actor = unread < 2 ? oldest.actor : actors[0];
+  if (actor && parts.some(({ name }) => name)) first(row, "[data-face]").replaceWith(faceOf(actor));
   else first(row, "[data-face]").remove();
-  first(row, "[data-words]").textContent = words;
-  const path = pathOf(notification);
-  if (path) first(row, "a").href = root + path;
-  first(row, "time").dateTime = created_at;
+  first(row, "[data-words]").replaceChildren(...parts.map(elementOf));
+  const path = pathOf(oldest);
+  if (path) first(row, ".meta a").href = root + path;
+  first(row, "time").dateTime = latest.created_at;
   const texts = {
-    "[data-excerpt]": excerpt ?? comment?.excerpt,
-    "[data-reason]": reasonOf(notification),
+    "[data-excerpt]": latest.excerpt ?? latest.comment?.excerpt,
+    "[data-reason]": reasonOf(latest),
   };
   for (const [selector, text] of Object.entries(texts)) {
     const place = first(row, selector);
@@ -105,11 +94,18 @@ function rowOf(notification) {
   return row;
 }
 
-/** Show a notification and all older ones as read. */
-function showRead(position) {
-  for (const notification of notifications.slice(position)) {
-    notification.read = true;
-    document.getElementById(`n-${notification.id}`).classList.remove("unread");
+/** Return a part of a sentence as an element. */
+function elementOf({ name, words }) {
+  const element = document.createElement(name ? "bdi" : "span");
+  element.textContent = name ?? words;
+  return element;
+}
+
+/** Show some groups as read. */
+function showRead(some) {
+  for (const group of some) {
+    group.unread = 0;
+    document.getElementById(`n-${group.latest.id}`).classList.remove("unread", "new");
   }
   showButtons();
 }
@@ -123,8 +119,8 @@ async function markRead({ id }) {
 }
 
 onAction("mark-all-read", async () => {
-  const count = await markRead(notifications[0]);
-  showRead(0);
+  const count = await markRead(groups[0].latest);
+  showRead(groups);
   setUnread(count);
   list().focus();
   say(count === 0 ? "All are marked as read." : "There are new ones. Load the page again.");
@@ -138,13 +134,12 @@ onAction("show-older", async () => {
 
 /** Mark what only the inbox says, or what leads to no post, as read. */
 async function markSomeRead(some) {
-  const ids = some.filter((each) => !each.read).map(({ id }) => id);
-  if (ids.length === 0) return;
-  const { data } = await request("POST", `${root}/notifications/read`, {
-    body: { ids },
-    keepalive: true,
-  });
-  for (const notification of some) notification.read = true;
+  const unread = some.filter((group) => group.unread > 0);
+  if (unread.length === 0) return;
+  const body = { ids: unread.map(({ latest }) => latest.id) };
+  const url = `${root}/notifications/read`;
+  const { data } = await request("POST", url, { body, keepalive: true });
+  for (const group of unread) group.unread = 0; // it looks as before until the page is loaded again
   setUnread(data.count);
   showButtons();
 }
@@ -155,8 +150,8 @@ async function markSomeRead(some) {
  */
 function readFollowed(target, { button }) {
   const row = target.closest("[data-notifications] a")?.closest("[id^=n-]");
-  const followed = notifications.filter(
-    (each) => row?.id === `n-${each.id}` && !pathOf(each)?.startsWith("/p/"),
+  const followed = groups.filter(
+    ({ latest }) => row?.id === `n-${latest.id}` && !pathOf(latest)?.startsWith("/p/"),
   );
   if (button <= 1) markSomeRead(followed).catch(() => {}); // it is still unread, then
 }

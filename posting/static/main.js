@@ -11,8 +11,8 @@ ready(() => {
   sayWhatIsLeft();
 });
 
-// Only members have notifications, so visitors do not load what counts them.
-document.addEventListener("account", () => me && import("./unread.js").catch(() => {}));
+// Visitors have read nothing before, so they do not load what shows the news.
+document.addEventListener("account", () => me && import("./news.js").catch(() => {}));
 
 // A page that comes back from the browser's memory may show what has changed since.
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());

@@ -1,4 +1,8 @@
-// Notifications in words, and in groups.
+// Notifications in words.
+
+import { count } from "./words.js";
+
+/** @typedef {{id: string, username: string, display_name: string | null, avatar_url: string | null}} Actor */
 
 /**
  * @typedef {object} Notification
@@ -6,12 +10,22 @@
  * @property {string} kind
  * @property {string} created_at
  * @property {boolean} read
- * @property {{id: string, username: string, display_name: string | null, avatar_url: string | null} | null}
- *   actor
+ * @property {Actor | null} actor
  * @property {{id: string, title: string} | null} post
  * @property {{id: string, excerpt: string} | null} comment
  * @property {string | null} reason
  * @property {string | null} excerpt
+ */
+
+/**
+ * The notifications about the comments on a post, or one that is about something else.
+ * @typedef {object} Group
+ * @property {{id: string, title: string} | null} post
+ * @property {number} unread
+ * @property {Actor[]} actors
+ * @property {number} actor_count
+ * @property {Notification} first
+ * @property {Notification} latest
  */
 
 /**
@@ -35,6 +49,9 @@ const NEWS = {
   report_closed: "A moderator has looked at what you reported",
 };
 
+/** @param {Actor} actor */
+const nameOf = ({ display_name, username }) => display_name || username;
+
 /** Return whether a kind says all that there is to read, so that the inbox reads it. */
 export const isOnlyHere = (kind) => Object.hasOwn(NEWS, kind);
 
@@ -52,7 +69,7 @@ export function sentenceOf(notification) {
   if (Object.hasOwn(NEWS, kind)) return ["", NEWS[kind]];
   const act = Object.hasOwn(ACTS, kind) && ACTS[kind];
   if (!act) return ["", post ? "There is news about this post" : "There is news for you"];
-  return [actor ? actor.display_name || actor.username : "A former member", act(notification)];
+  return [actor ? nameOf(actor) : "A former member", act(notification)];
 }
 
 /**
@@ -74,16 +91,23 @@ export function reasonOf({ kind, reason }) {
 }
 
 /**
- * Return notifications in groups: those about one post are together, in the place of the first.
- * @param {Notification[]} notifications
- * @returns {Notification[][]}
+ * Return a sentence about what is new in a group, or about its latest notification. Names are apart
+ * from the words, since each has a direction of its own.
+ * @param {Group} group
+ * @returns {{name?: string, words?: string}[]}
  */
-export function groupByPost(notifications) {
-  /** @type {Map<string, Notification[]>} */
-  const groups = new Map();
-  for (const notification of notifications) {
-    const key = notification.post?.id ?? notification.id;
-    groups.set(key, [...(groups.get(key) ?? []), notification]);
+export function partsOf({ unread, actors, actor_count, first }) {
+  if (unread < 2) {
+    const [name, words] = sentenceOf(first);
+    return name ? [{ name }, { words: ` ${words}` }] : [{ words }];
   }
-  return [...groups.values()];
+  const shown = actors.slice(0, actor_count > actors.length ? 2 : actors.length);
+  /** @type {{name?: string, words?: string}[]} */
+  const people = shown.map((actor) => ({ name: nameOf(actor) }));
+  const others = actor_count - shown.length;
+  if (others > 0 && shown.length > 0) people.push({ words: count(others, "other") });
+  const last = people.pop();
+  const parts = people.flatMap((each, index) => [{ words: index === 0 ? " from " : ", " }, each]);
+  if (last) parts.push({ words: parts.length === 0 ? " from " : " and " }, last);
+  return [{ words: `${unread.toLocaleString("en")} new` }, ...parts];
 }

@@ -7,6 +7,7 @@ import { isDue, numberOf, titleWith } from "./counts.js";
 import { all } from "./dom.js";
 import { ready, root } from "./page.js";
 import { PREFIX, read, store } from "./storage.js";
+import { countWaiting } from "./waiting.js";
 
 /**
  * What is known of the reader. The ETag is that of the response that had the count, if one had it.
@@ -48,7 +49,9 @@ async function ask() {
   const asked = Date.now();
   if (document.visibilityState === "hidden" || !isDue(unread.asked, asked)) return;
   store(NAME, { ...unread, asked }); // before the response, for the other tabs
-  askForRole().catch(() => {});
+  askForRole()
+    .then(countWaiting)
+    .catch(() => {});
   /** @type {Record<string, string>} */
   const headers = unread.etag ? { "If-None-Match": unread.etag } : {};
   const options = { headers, signal: AbortSignal.timeout(TIMEOUT) };

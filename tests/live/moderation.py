@@ -54,6 +54,6 @@ def report(page: Page, part: Locator, reason: str = ADVERTISING) -> None:
 
 def expect_in_inbox(page: Page, *texts: str) -> None:
     page.goto("/inbox")
-    row = page.locator("[data-notifications] ul > li").first
+    row = page.locator("[data-notifications] > li").first
     for text in texts:
         expect(row).to_contain_text(text)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { groupByPost, pathOf, reasonOf, sentenceOf } from "../../posting/static/notifications.js";
+import { partsOf, pathOf, reasonOf, sentenceOf } from "../../posting/static/notifications.js";
 
 const GRACE = { username: "grace", display_name: "Grace Hopper" };
 const POST = { id: "p1", title: "On engines" };
@@ -75,9 +75,30 @@ test("what moderators deal with leads to their page", () => {
   assert.equal(pathOf(notification({ kind: "application", post: null })), "/moderation");
 });
 
-test("those about one post are together, and the newest group comes first", () => {
-  const about = (id, post) => notification({ id, post: post && { id: post, title: post } });
-  const list = [about("5", "b"), about("4", "a"), about("3"), about("2", "b"), about("1")];
-  const ids = groupByPost(list).map((group) => group.map(({ id }) => id).join(" "));
-  assert.deepEqual(ids, ["5 2", "4", "3", "1"]);
+const people = (...names) => names.map((name) => ({ ...GRACE, display_name: name }));
+
+for (const [unread, actors, actor_count, expected] of [
+  [12, people("Ada", "Bo", "Cy"), 5, "12 new from Ada, Bo and 3 others"],
+  [4, people("Ada", "Bo", "Cy"), 4, "4 new from Ada, Bo and 2 others"],
+  [3, people("Ada", "Bo", "Cy"), 3, "3 new from Ada, Bo and Cy"],
+  [2, people("Ada", "Bo"), 2, "2 new from Ada and Bo"],
+  [1200, people("Ada"), 1, "1,200 new from Ada"],
+  [2, people("Ada"), 2, "2 new from Ada and 1 other"],
+  [2, [], 0, "2 new"],
+  [2, [], 1, "2 new"],
+  [1, people("Ada"), 1, "Grace Hopper commented"],
+  [0, [], 0, "Grace Hopper commented"],
+]) {
+  test(`a group says: ${expected}, if ${unread} are not read`, () => {
+    const latest = notification({});
+    const group = { post: POST, unread, actors, actor_count, first: latest, latest };
+    const said = partsOf(group).map(({ name, words }) => name ?? words);
+    assert.equal(said.join(""), expected);
+  });
+}
+
+test("what has no name is one part", () => {
+  const first = notification({ kind: "removal", actor: null });
+  const group = { post: POST, unread: 1, actors: [], actor_count: 0, first, latest: first };
+  assert.deepEqual(partsOf(group), [{ words: "A moderator has deleted something of yours" }]);
 });

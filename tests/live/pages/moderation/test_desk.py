@@ -7,6 +7,7 @@ import requests
 from playwright.sync_api import expect
 
 from tests.live.browser import PASSWORD, name_of, write
+from tests.live.layout import OVERFLOW
 from tests.live.moderation import flask, press, reports, status
 
 
@@ -18,7 +19,8 @@ def test_the_desk_asks_once_for_each_list(url, sign_up_moderator):
     morgan.goto("/moderation")
     expect(morgan.get_by_role("heading", name="Log")).to_be_visible()
     morgan.wait_for_load_state("networkidle")
-    others = (f"{url}/users/me", f"{url}/notifications/unread")  # as on each page
+    on_each_page = ("/users/me", "/notifications/unread", "/moderation/open")
+    others = [url + path for path in on_each_page]
     lists = [path for kind, path in asked if kind == "fetch" and path not in others]
     assert sorted(lists) == sorted(
         url + path
@@ -27,6 +29,35 @@ def test_the_desk_asks_once_for_each_list(url, sign_up_moderator):
             *("/reports", "/reports?state=closed"),
         )
     )
+
+
+def test_what_waits_is_counted_beside_the_link(url, sign_up, sign_up_moderator):
+    ada, morgan = sign_up(), sign_up_moderator()
+    waiting = morgan.locator("nav > a [data-waiting]")
+    expect(waiting).to_be_hidden()
+    write(ada)
+    morgan.goto(ada.url)
+    for person in (ada, morgan):
+        person.evaluate(
+            """() => fetch(`/posts/${location.pathname.split("/").at(-1)}/reports`, {
+              method: "POST",
+              headers: {"Content-Type": "application/json"},
+              body: JSON.stringify({reason: "Why?"}),
+            })"""
+        )
+    morgan.context.clock.set_fixed_time(datetime.now(UTC) + timedelta(minutes=2))
+    morgan.goto("/")
+    expect(waiting).to_have_text("2")
+    expect(ada.locator("nav > a [data-waiting]")).to_be_hidden()
+    morgan.goto("/moderation")
+    expect(waiting).to_have_text("2")
+    reports(morgan).last.get_by_role("button", name="Dismiss").click()
+    morgan.get_by_role("button", name="Dismiss the report").click()
+    expect(waiting).to_have_text("1")
+    morgan.set_viewport_size({"width": 360, "height": 740})
+    morgan.locator(".menu summary").click()
+    expect(morgan.locator(".menu [data-waiting]")).to_have_text("1")
+    assert not morgan.evaluate(OVERFLOW)
 
 
 def test_lists_go_on(url, sign_up, sign_up_moderator):

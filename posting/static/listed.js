@@ -1,0 +1,49 @@
+// How many comments are new to a member on each post of a list, with a link to the first of them.
+
+import { me } from "./account.js";
+import { numberOf } from "./counts.js";
+import { all } from "./dom.js";
+import { root } from "./page.js";
+
+const COMMENTS = "#comments"; // the end of a link to the comments on a post
+const TIMEOUT = 30_000; // milliseconds
+
+/** Return the links of the lists on this page to the comments on posts, by the ids of the posts. */
+const links = () =>
+  new Map(
+    all(document, `.posts a[href$="${COMMENTS}"]`).map((link) => [
+      new URL(link.href).pathname.split("/").at(-1),
+      link,
+    ]),
+  );
+
+function hide() {
+  for (const news of all(document, ".posts .news")) news.remove();
+}
+
+/** Show what is new. Without a connection, nothing is shown. */
+async function showNews() {
+  if (!me) return hide();
+  const shown = links();
+  if (shown.size === 0) return;
+  const reader = me.id;
+  const options = { signal: AbortSignal.timeout(TIMEOUT) };
+  const response = await fetch(`${root}/seen?ids=${[...shown.keys()].join()}`, options);
+  if (!response.ok || me?.id !== reader) return;
+  const posts = await response.json();
+  hide();
+  for (const post of posts) {
+    if (post.new === 0) continue;
+    const link = document.createElement("a");
+    link.href = `${root}/p/${post.id}?comment=${post.first}#c-${post.first}`;
+    link.textContent = `${numberOf(post.new)} new`;
+    const news = document.createElement("span");
+    news.className = "news";
+    news.append(" · ", link);
+    shown.get(post.id).after(news);
+  }
+}
+
+const update = () => showNews().catch(() => {});
+document.addEventListener("account", update);
+update();
