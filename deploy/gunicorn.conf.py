@@ -246,6 +246,16 @@ def post_worker_init(worker):
         worker.log.info(worker.first_run)
     elif worker.first_run:
         print(worker.first_run, flush=True)
+    start_delivery_of(worker.wsgi)
+
+
+def start_delivery_of(app):
+    """Let this worker send what is in the outbox, such as mails."""
+    from posting.app import Service  # noqa: PLC0415 - as in describe_first_run_of
+    from posting.outbox import delivery  # noqa: PLC0415
+
+    if isinstance(app, Service):  # otherwise a benchmark
+        delivery.start(app)
 
 
 def hide_tokens(record):

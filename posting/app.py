@@ -25,6 +25,7 @@ from posting.moderation.views.acts import moderation
 from posting.moderation.views.records import records
 from posting.moderation.views.reports import reports
 from posting.notifications.views import notifications
+from posting.outbox import delivery
 from posting.pages.feeds import feeds
 from posting.pages.views import pages
 from posting.posts.views import posts
@@ -60,6 +61,7 @@ BEFORE_REQUEST = (
     hosts.refuse_other_hosts,  # before checks that compare the request with its host
     security.refuse_cross_site_writes,
 )
+CHANNELS: tuple[delivery.Channel, ...] = ()
 AFTER_REQUEST = (
     security.add_headers,  # first: the ETag is made from the whole response
     response_cache.store_shared,  # with all headers, but before a 304 loses its body
@@ -119,5 +121,6 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     hosts.init_app(app)  # around the cache, whose keys contain the client's host and scheme
     request_body.init_app(app)  # around all others, since it must see every response
 
+    delivery.init_app(app, CHANNELS)
     migrations.init_app(app, unmanaged_tables=tuple(index.table for index in INDEXES))
     return app

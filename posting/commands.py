@@ -23,12 +23,14 @@ from posting.ops.commands import (
     restore,
     search,
 )
+from posting.outbox.commands import outbox
 
 COMMANDS = (
     db,
     users,
     invitations,
     moderation,
+    outbox,
     fill_with_demo,
     export_archive,
     import_archive,

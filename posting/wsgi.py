@@ -12,6 +12,7 @@ from posting import create_app
 from posting.config import StartError, load_env_files, server_url
 from posting.db.engine import close_connections, is_in_memory
 from posting.invitations.first_run import describe_first_run
+from posting.outbox import delivery
 from posting.posts.deletion import finish_deletions
 
 os.umask(0o077)  # only the service's user may read files such as an SQLite database
@@ -39,16 +40,18 @@ if command is None or command.info_name == "run":
             close_connections()  # workers that are forked later must not share a connection
 
 
-def print_first_run(run: click.Context) -> None:
+def is_serving(run: click.Context) -> bool:
+    """Return whether this process of `flask run` serves: of two, the child of the reloader does."""
+    reloads = app.debug if run.params["reload"] is None else run.params["reload"]
+    return not reloads or is_running_from_reloader()
+
+
+def print_first_run() -> None:
     """Print the link for the first moderator, if there is none, for `flask run`.
 
-    Flask prints several lines after it has imported this module, so the link waits for a second. Of
-    the two processes of the reloader, the one that serves prints it. gunicorn.conf.py prints the
-    link of gunicorn.
+    Flask prints several lines after it has imported this module, so the link waits for a second.
+    gunicorn.conf.py prints the link of gunicorn.
     """
-    reloads = app.debug if run.params["reload"] is None else run.params["reload"]
-    if reloads and not is_running_from_reloader():
-        return
     with_link = app.config["LOG_FORMAT"] == "text"
     message = describe_first_run(app, server_url(), with_link=with_link)
     if message:
@@ -57,8 +60,9 @@ def print_first_run(run: click.Context) -> None:
         timer.start()
 
 
-if command and command.info_name == "run":
-    print_first_run(command)
+if command and command.info_name == "run" and is_serving(command):
+    print_first_run()
+    delivery.start(app)  # gunicorn.conf.py does this for each worker of gunicorn
 
 
 @atexit.register

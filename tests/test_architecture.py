@@ -19,6 +19,7 @@ LAYERS = (
     {"web"},
     {"search"},
     {"*.models", "*.schemas", "*.fields", "images.codec", "files.formats"},
+    {"outbox"},
     {"attachments"},
     {"changes"},
     {"notifications"},
@@ -48,6 +49,7 @@ FEATURES = {
         "invitations",
         "moderation",
         "notifications",
+        "outbox",
     ),
     "posts",
 }

@@ -14,10 +14,12 @@ from posting.comments.store import count_comments_by
 from posting.db.cascades import PAUSE, Step, delete_some
 from posting.db.transactions import after_commit, execute, unit_of_work
 from posting.notifications import deletion as notifications
+from posting.outbox.models import Outgoing
 from posting.posts import deletion as posts
 from posting.posts.store import count_posts_by
 from posting.web.idempotency import IdempotencyKey
 
+OUTGOING_PER_STEP = 2000
 RESPONSES_PER_STEP = 500  # with up to a hundred kilobytes each
 
 
@@ -38,6 +40,7 @@ def clear_account(
         partial(comments.clear_step, user_id, with_content=with_content),
         partial(posts.clear_step, user_id, with_content=with_content),
         partial(notifications.clear_step, user_id),
+        partial(_delete_outgoing, user_id),
         partial(_delete_responses, user_id),
     ):
         has_more = True
@@ -68,6 +71,12 @@ def delete_account(user_id: str, *, with_content: bool) -> None:
     deleted = sa.delete(User).where(User.id == user_id).returning(User.pending_since)
     if execute(deleted).scalar_one() is None:  # others could see it
         changes.record_change("user", user_id, None, "deleted")
+
+
+def _delete_outgoing(user_id: str) -> Step:
+    """Delete some of what is to be sent to a user. What is added later finds no account."""
+    deleted = delete_some(Outgoing, Outgoing.user_id == user_id, OUTGOING_PER_STEP)
+    return Step(0, has_more=deleted == OUTGOING_PER_STEP)
 
 
 def _delete_responses(user_id: str) -> Step:

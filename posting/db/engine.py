@@ -108,7 +108,7 @@ def create_database_file() -> None:
 
 
 def on_close(app: Flask, close: Callable[[], None]) -> None:
-    """Let `close_connections` call a function that closes a connection of its own.
+    """Let `close_connections` call a function before, such as one that closes another connection.
 
     A listener of the engine would cost each query 15 microseconds, whatever it listens to.
     """
@@ -117,9 +117,9 @@ def on_close(app: Flask, close: Callable[[], None]) -> None:
 
 def close_connections() -> None:
     """Close all connections of this process. Code that needs a connection opens a new one."""
-    db.engine.dispose()
-    for close in current_app.extensions.get(EXTENSION, ()):
+    for close in reversed(current_app.extensions.get(EXTENSION, ())):
         close()
+    db.engine.dispose()
 
 
 def is_in_memory() -> bool:

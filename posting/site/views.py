@@ -25,6 +25,7 @@ from posting.images.schemas import MEDIA_TYPES, ImageUpload
 from posting.invitations.models import OPEN_PER_USER
 from posting.moderation.store import count_open_reports
 from posting.notifications.telling import MENTION_LIMIT
+from posting.outbox.store import count_failed, count_waiting
 from posting.posts.schemas import (
     FILES_PER_TEXT,
     IMAGES_PER_POST,
@@ -97,6 +98,10 @@ class Gauges(Collector):
             yield GaugeMetricFamily("posting_open_reports", "Reports that are open", reports)
             name, text = "posting_pending_applications", "Accounts to approve"
             yield GaugeMetricFamily(name, text, applications)
+            name, text = "posting_outbox_waiting", "Mails and the like that are to be sent"
+            yield GaugeMetricFamily(name, text, count_waiting())
+            name, text = "posting_outbox_failed", "Mails and the like that were given up"
+            yield GaugeMetricFamily(name, text, count_failed())
             name, text = "posting_largest_member_bytes", "Images and files of who has the most"
             yield GaugeMetricFamily(name, text, largest_total())
 

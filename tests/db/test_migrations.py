@@ -29,6 +29,7 @@ from posting.invitations.models import Invitation, InvitationUse
 from posting.moderation.models import Act, Report
 from posting.notifications.models import Notification, Seen, Subscription
 from posting.ops import archive
+from posting.outbox.models import Outgoing
 from posting.posts.models import Post
 from posting.testbed import running_app
 from posting.web.limits import RateWindow
@@ -45,7 +46,7 @@ SEARCH_TABLES = ("post_search", "comment_search", "user_search")  # which are no
 FOREIGN_OPTIONS = ("ondelete", "deferrable", "initially")
 UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|avatars|sessions|tokens|posts|comments|files|file_data|images|image_data|image_sizes|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|seen|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|avatars|sessions|tokens|posts|comments|files|file_data|images|image_data|image_sizes|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|seen|outbox|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
 )
 
 
@@ -175,6 +176,7 @@ def fill(path):
     db.session.add_all(
         [
             Notification(user_id=ada.id, created_at=now(), id=new_id(), kind="x", post_id=post.id),
+            Outgoing(channel="mail", kind="x", user_id=ada.id),
             Subscription(user_id=ada.id, post_id=post.id, level="all"),
             Seen(user_id=ada.id, post_id=post.id, until=now(), seen_at=now()),
             ImageSize(image_id=image.id, side=640, width=1, height=1, data=b"x"),

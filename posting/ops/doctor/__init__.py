@@ -31,12 +31,14 @@ from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 from posting.ops.doctor.schema import MOVE, find_differences
 from posting.ops.integrity import find_inconsistency
 from posting.ops.thumbnails import count_incomplete
+from posting.outbox.models import Outgoing
 from posting.plurals import count
 
 Check = Callable[[sa.Connection], Finding]
 TRIES = 3
 PAUSE = 0.1  # seconds between two tries
 MAX_REPORT_AGE = timedelta(days=7)
+MAX_DELAY = timedelta(hours=1)  # of what is to be sent
 PROMOTE = "Run: flask users promote NAME, or: flask users create NAME --moderator"
 
 
@@ -75,7 +77,7 @@ def _check_database() -> Findings:
                 "If it is the service's database, keep it on a local disk and start the service.",
             )
         engine, checks, fix = sqlite.reader(file), sqlite.CHECKS, sqlite.fix_for(file)
-    content = (_check_content, _check_entry, _check_reports)
+    content = (_check_content, _check_entry, _check_reports, _check_outbox)
     for check in (_check_connection, *checks, _check_schema, *content):
         for _ in range(TRIES):
             before = file and sqlite.state(file)
@@ -225,3 +227,17 @@ def _check_reports(connection: sa.Connection) -> Finding:
         "Ask your moderators to look at /moderation, or appoint another moderator: "
         "flask users promote NAME",
     )
+
+
+def _check_outbox(connection: sa.Connection) -> Finding:
+    """Check that what is to be sent was sent."""
+    if not _is_complete(connection):
+        return ok("What is to be sent was not checked either")
+    number = sa.select(sa.func.count())
+    fix = "See why: flask outbox list. To try again: flask outbox retry"
+    if failed := connection.scalar(number.where(Outgoing.failed_at.is_not(None))):
+        return warning(f"{count(failed, 'item')} could not be sent, and given up", fix)
+    is_late = Outgoing.queued_at < now() - MAX_DELAY
+    if late := connection.scalar(number.where(is_late)):
+        return warning(f"{count(late, 'item')} to be sent for more than an hour", fix)
+    return ok("All that was to be sent in time was sent")

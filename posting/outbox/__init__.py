@@ -1,0 +1,1 @@
+"""What the service sends by itself, such as mails, until it is delivered."""
