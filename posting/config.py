@@ -32,6 +32,7 @@ from flask.cli import load_dotenv
 from flask.helpers import get_load_dotenv
 
 from posting.characters import has_visible
+from posting.smtp import parse_mail_from, parse_smtp_url
 
 VERSION = "1.1.0"
 SIGNUP = ("open", "approval", "invitation", "closed")  # who may create an account
@@ -258,6 +259,8 @@ SETTINGS = (
     Setting("PROXY_HOPS", integer(0, 10), 0),
     Setting("NAME", one_line(60), "Posting"),
     Setting("DESCRIPTION", one_line(200), ""),
+    Setting("SMTP_URL", parse_smtp_url, None),
+    Setting("MAIL_FROM", parse_mail_from, None),
     Setting("PAGES", parse_switch, default=True),
     Setting("READING", choice(*READING), "everyone"),
     Setting("TRUSTED_ORIGINS", parse_origins, frozenset()),
@@ -467,6 +470,10 @@ def load(app: Flask, overrides: Mapping[str, Any]) -> None:
     app.config.update({name: value for name, value in overrides.items() if name not in names})
     for setting in SETTINGS:
         app.config[setting.name] = _value(setting, overrides)
+    if app.config["SMTP_URL"]:
+        for name in ("MAIL_FROM", "PUBLIC_URL"):
+            if not app.config[name]:
+                raise StartError(f"{PREFIX}SMTP_URL needs {PREFIX}{name} as well. Set both.")
     if app.testing:
         for name, default in (("PASSWORD_HASH", CHEAP_PASSWORD_HASH), ("RATE_LIMITS", False)):
             if name not in overrides and not os.environ.get(PREFIX + name, "").strip():
@@ -495,6 +502,6 @@ def _value(setting: Setting, overrides: Mapping[str, Any]) -> Any:
     try:
         return setting.parse(text)
     except ValueError as error:
-        # The URL of a database may contain a password.
-        shown = "" if setting.name == "DATABASE_URL" else f"; it is {str(value)!r}"
+        # A URL of a database or of a mail server may contain a password.
+        shown = "" if setting.name in {"DATABASE_URL", "SMTP_URL"} else f"; it is {str(value)!r}"
         raise StartError(f"{source} {error}{shown}.") from None

@@ -14,12 +14,13 @@ from tests.helpers import ROOT
 # A module imports only from its own layer and from the layers above it in this list. A module is in
 # the layer that names it, or else its part of a feature, or else its package.
 LAYERS = (
-    {"config", "cli", "plurals", "progress", "characters", "markdown"},
+    {"config", "cli", "plurals", "progress", "characters", "markdown", "smtp"},
     {"db"},
     {"web"},
     {"search"},
     {"*.models", "*.schemas", "*.fields", "images.codec", "files.formats"},
     {"outbox"},
+    {"mail"},
     {"attachments"},
     {"changes"},
     {"notifications"},

@@ -459,3 +459,68 @@ def test_a_file_is_not_checked_if_flask_does_not_read_it(monkeypatch, env_file):
 def test_only_config_reads_the_environment():
     modules = Path(config.__file__).parent.rglob("*.py")
     assert [path.name for path in modules if "os.environ" in path.read_text()] == ["config.py"]
+
+
+class TestMail:
+    @pytest.mark.parametrize(
+        ("url", "expected"),
+        [
+            ("smtp://localhost", ("localhost", 25, False, False, None, None)),
+            ("smtp://mail.example/", ("mail.example", 25, False, False, None, None)),
+            ("smtp://a:b@mail.example", ("mail.example", 587, False, False, "a", "b")),
+            ("smtps://a:b@mail.example", ("mail.example", 465, True, True, "a", "b")),
+            ("smtp://[::1]:2525?tls=required", ("::1", 2525, False, True, None, None)),
+            ("smtps://a%40b:p%3A%2F%23%3F@h:1", ("h", 1, True, True, "a@b", "p:/#?")),
+        ],
+    )
+    def test_a_url_names_a_mail_server(self, url, expected):
+        server = config.parse_smtp_url(url)
+        assert (server.host, server.port, server.begins_encrypted) == expected[:3]
+        assert (server.must_encrypt, server.user, server.password) == expected[3:]
+        assert expected[5] is None or "password" not in repr(server)
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            *("localhost", "smtp://", "http://a", "smtp://h:0", "smtp://h:99999", "smtp://h:x"),
+            *("smtp://a@h", "smtp://a:b@c@h", "smtp://h?tls=no", "smtp://h#x", "smtp://h/x"),
+            "smtp://a:secret@h h",
+        ],
+    )
+    def test_another_url_is_refused_without_its_password(self, url):
+        with pytest.raises(config.StartError) as error:
+            create_app(MEMORY | MAIL | {"SMTP_URL": url})
+        assert str(error.value).startswith("SMTP_URL must ") or "port" in str(error.value)
+        assert "secret" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("value", "expected"),
+        [
+            ("posting@example.org", ("", "posting", "example.org")),
+            ("Elm Street <a.b+c@example.org>", ("Elm Street", "a.b+c", "example.org")),
+            ('"Ådä, Q" <a@b>', ("Ådä, Q", "a", "b")),
+            ("A <a@b>", ("A", "a", "b")),
+        ],
+    )
+    def test_a_sender_has_an_address_and_perhaps_a_name(self, value, expected):
+        assert config.parse_mail_from(value) == expected
+
+    @pytest.mark.parametrize(
+        "value", ["a", "a@", "@b", "a@b c", "a b <c>", "a\nb <c@d>", "ä@b.example", "a@b, c@d"]
+    )
+    def test_another_sender_is_refused(self, value):
+        with pytest.raises(config.StartError, match="MAIL_FROM must look like"):
+            create_app(MEMORY | MAIL | {"MAIL_FROM": value})
+
+    @pytest.mark.parametrize("name", ["MAIL_FROM", "PUBLIC_URL"])
+    def test_a_mail_server_needs_more(self, name):
+        with pytest.raises(config.StartError) as error:
+            create_app(MEMORY | MAIL | {name: ""})
+        assert str(error.value) == f"POSTING_SMTP_URL needs POSTING_{name} as well. Set both."
+
+
+MAIL = {
+    "SMTP_URL": "smtp://localhost",
+    "MAIL_FROM": "posting@example.org",
+    "PUBLIC_URL": "https://example.org",
+}

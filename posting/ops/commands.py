@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from email.headerregistry import Address
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from posting.db.migrations.revisions import database_revisions, known_revisions
 from posting.db.migrations.start_errors import start_error
 from posting.db.transactions import fetch_value, snapshot, transaction
 from posting.ops import archive, backup, backup_folder, doctor
+from posting.ops.doctor.mail import send_test_mail
 from posting.ops.files import command_errors
 from posting.ops.search import rebuild
 from posting.ops.thumbnails import complete
@@ -28,6 +30,7 @@ from posting.plurals import count
 from posting.posts.models import Post
 from posting.posts.schemas import IMAGES_PER_POST
 from posting.progress import progress
+from posting.smtp import ADDRESS
 from posting.web.openapi import document
 
 FILE = click.Path(path_type=Path)
@@ -42,6 +45,18 @@ SEARCH_REVISION = "0026"
 db: click.Group = migrate
 db.help = "Upgrade the schema of the database, and work with its migrations."
 original_upgrade, original_downgrade = migrate.commands["upgrade"], migrate.commands["downgrade"]
+
+
+def parse_address(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> Address | None:
+    """Return the address of an option. Raise BadParameter."""
+    if value is None:
+        return None
+    if not ADDRESS.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not an address such as ada@example.org.")
+    user, _, domain = value.rpartition("@")
+    return Address(username=user, domain=domain)
 
 
 def require_revision(_context: click.Context, parameter: click.Parameter, value: Any) -> Any:
@@ -260,13 +275,19 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
 
 @examples("flask doctor", "flask doctor && systemctl restart posting")
 @click.command("doctor")
+@click.option("--to", "address", callback=parse_address, help="Send a test mail to this address.")
 @with_appcontext
-def examine() -> None:
-    """Check the settings, database, search index, backups, disk, clock and nginx.
+def examine(address: Address | None) -> None:
+    """Check the settings, database, search index, backups, disk, clock, nginx and mail server.
 
     Each line is ok, a warning or a failure, with its fix on the next line. The exit code is 1 after
-    a failure. Run it as the user of the service. It changes nothing.
+    a failure. Run it as the user of the service. It changes nothing, and sends a mail only with
+    --to.
     """
+    if address:
+        send_test_mail(address)
+        click.echo(f"The mail server took a mail to {address.addr_spec}. See whether it arrives.")
+        return
     failed = False
     for finding in doctor.examine():
         level = click.style(finding.level.ljust(LEVEL_WIDTH), COLORS[finding.level])

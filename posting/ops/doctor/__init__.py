@@ -26,7 +26,7 @@ from posting.db.types import now
 from posting.indexes import INDEXES
 from posting.moderation.models import Report
 from posting.ops.backup import pg_restore_command
-from posting.ops.doctor import installation, postgres, sqlite
+from posting.ops.doctor import installation, mail, postgres, sqlite
 from posting.ops.doctor.findings import Finding, Findings, failure, ok, warning
 from posting.ops.doctor.schema import MOVE, find_differences
 from posting.ops.integrity import find_inconsistency
@@ -99,6 +99,7 @@ CHECKS = (
     sqlite.check_file,
     installation.check_backups,
     installation.check_own_files,
+    mail.check_mail,
     _check_database,
 )
 

@@ -1,0 +1,1 @@
+"""Mails: the connection to a mail server, and the form of a mail."""

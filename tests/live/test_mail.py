@@ -1,0 +1,317 @@
+"""Mails with a real mail server that accepts, delays, refuses, hangs and breaks off."""
+
+import socket
+import ssl
+import subprocess
+from email.headerregistry import Address
+from threading import Thread
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
+
+from posting.db.types import now
+from posting.mail import server as mail_server
+from posting.mail.messages import make_message
+from posting.mail.server import Connection
+from posting.outbox.delivery import PermanentError, TemporaryError
+from posting.smtp import Sender, parse_smtp_url
+from tests.helpers.doctor import GOOD, examine
+from tests.live.conftest import free_port
+
+PASSWORD = "p@ss:w/rd"
+ENCODED = "p%40ss%3Aw%2Frd"
+
+
+class Mailbox:  # with the names that aiosmtpd calls
+    """What a mail server does: it keeps what it gets, and answers as it is told."""
+
+    def __init__(self):
+        self.messages = []
+        self.envelopes = []
+        self.sessions = []
+        self.answers = {}  # by the command
+        self.drops = False
+
+    async def handle_RCPT(self, server, session, envelope, address, options):  # noqa: N802
+        answer = self.answers.get("RCPT")
+        if answer:
+            return answer
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_MAIL(self, server, session, envelope, address, options):  # noqa: N802
+        envelope.mail_from = address
+        return self.answers.get("MAIL", "250 OK")
+
+    async def handle_DATA(self, server, session, envelope):  # noqa: N802
+        if answer := self.answers.get("DATA"):
+            return answer
+        self.messages.append(envelope.content)
+        self.envelopes.append((envelope.mail_from, [*envelope.rcpt_tos]))
+        self.sessions.append(session)
+        if self.drops:
+            server.transport.abort()
+        return "250 OK"
+
+
+@pytest.fixture
+def mailbox():
+    return Mailbox()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """A certificate that nobody has signed, for localhost."""
+    folder = tmp_path_factory.mktemp("certificate")
+    key, file = folder / "key.pem", folder / "cert.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=localhost", "-keyout", key, "-out", file),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, key)
+    return context
+
+
+@pytest.fixture
+def start(mailbox):
+    """Start mail servers; return the port of each."""
+    controllers = []
+
+    def start(**options):
+        port = free_port()
+        controller = Controller(mailbox, hostname="", port=port, **options)
+        controllers.append(controller)
+        controller.start()
+        return port
+
+    yield start
+    for controller in controllers:
+        controller.stop()
+
+
+@pytest.fixture
+def connect():
+    """Return a function that returns a connection, which is closed at the end."""
+    opened = []
+
+    def connect(url):
+        opened.append(Connection(parse_smtp_url(url), "community.example"))
+        return opened[-1]
+
+    yield connect
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def connection(start, connect):
+    return connect(f"smtp://localhost:{start()}")
+
+
+def mail(text="Hello"):
+    return make_message(
+        id="m" * 21,
+        sender=Sender("Elm Street", "posting", "example.org"),
+        to=Address("Ada", "ada", "example.net"),
+        subject="Hi",
+        text=text,
+        time=now(),
+    )
+
+
+def authenticator(_server, _session, _envelope, _mechanism, data):
+    is_right = (data.login, data.password) == (b"posting", PASSWORD.encode())
+    return AuthResult(success=is_right, handled=is_right)
+
+
+def test_mails_arrive_over_one_connection(start, connect, mailbox):
+    connection = connect(f"smtp://localhost:{start()}")
+    for number in range(3):
+        connection.send(mail(f"Number {number}\n.\nEnd"))
+    assert [b"Number 2\r\n.\r\nEnd" in message for message in mailbox.messages] == [
+        False,
+        False,
+        True,
+    ]
+    assert mailbox.envelopes == [("posting@example.org", ["ada@example.net"])] * 3
+    assert len({session.peer for session in mailbox.sessions}) == 1
+    assert mailbox.sessions[0].host_name == "community.example"
+
+
+def test_a_connection_that_was_closed_meanwhile_is_opened_again(start, connect, mailbox):
+    connection = connect(f"smtp://localhost:{start()}")
+    connection.send(mail())
+    connection._smtp.sock.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(TemporaryError):
+        connection.send(mail())
+    connection.send(mail())
+    assert len(mailbox.messages) == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "answer", "error"),
+    [
+        ("RCPT", "550 No such mailbox", PermanentError),
+        ("RCPT", "451 Greylisted, try later", TemporaryError),
+        ("DATA", "554 This is spam", PermanentError),
+        ("DATA", "452 No room now", TemporaryError),
+        ("MAIL", "553 This sender may not send", TemporaryError),  # which concerns all mails
+        ("MAIL", "421 Busy", TemporaryError),
+    ],
+)
+def test_a_refusal_is_for_good_only_if_it_concerns_this_mail(
+    connection, mailbox, command, answer, error
+):
+    mailbox.answers[command] = answer
+    with pytest.raises(error, match=f"^{answer}$"):
+        connection.send(mail())
+    mailbox.answers.clear()
+    connection.send(mail())
+    assert len(mailbox.messages) == 1
+
+
+def test_a_connection_that_breaks_off_after_the_mail_is_tried_again(start, connect, mailbox):
+    connection = connect(f"smtp://localhost:{start()}")
+    mailbox.drops = True
+    with pytest.raises(TemporaryError):
+        connection.send(mail())
+    mailbox.drops = False
+    connection.send(mail())
+    first, second = mailbox.messages
+    assert first.count(b"Message-ID: <mmmmmmmmmmmmmmmmmmmmm@example.org>") == 1
+    assert second == first  # a mail program shows it once
+
+
+def test_a_server_that_hangs_is_left_alone_in_time(connect, monkeypatch):
+    monkeypatch.setattr(mail_server, "TIMEOUT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = connect(f"smtp://127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(TemporaryError, match="timed out"):
+            connection.send(mail())
+
+
+def test_a_server_that_is_not_there_is_a_failure_that_may_pass(connect):
+    with pytest.raises(TemporaryError, match="port 9: Connection refused"):
+        connect("smtp://127.0.0.1:9").send(mail())
+    with pytest.raises(TemporaryError, match=r"nowhere\.invalid, port 25: "):
+        connect("smtp://nowhere.invalid").send(mail())
+
+
+def test_what_is_no_mail_server_is_a_failure_that_may_pass(connect):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer():
+            client, _ = listener.accept()
+            with client:
+                client.sendall(b"HTTP/1.1 400 Bad Request\r\n" * 10)
+
+        thread = Thread(target=answer)
+        thread.start()
+        with pytest.raises(TemporaryError):
+            connect(f"smtp://127.0.0.1:{listener.getsockname()[1]}").send(mail())
+        thread.join()
+
+
+class TestEncryption:
+    def test_tls_from_the_beginning(self, start, connect, mailbox, certificate):
+        port = start(ssl_context=certificate)
+        connect(f"smtps://localhost:{port}").send(mail())
+        assert len(mailbox.messages) == 1
+        with pytest.raises(TemporaryError):
+            connect(f"smtps://localhost:{start()}").send(mail())  # which does not encrypt
+        assert len(mailbox.messages) == 1
+
+    def test_starttls_where_it_is_offered(self, start, connect, mailbox, certificate):
+        port = start(tls_context=certificate)
+        connect(f"smtp://localhost:{port}").send(mail())
+        assert mailbox.sessions[0].ssl
+
+    @pytest.mark.parametrize("url", ["smtp://127.0.0.2:{}", "smtp://127.0.0.2:{}?tls=required"])
+    def test_the_certificate_of_another_machine_is_checked(
+        self, start, connect, mailbox, certificate, url
+    ):
+        """127.0.0.2 stands for another machine."""
+        port = start(tls_context=certificate)
+        with pytest.raises(TemporaryError, match="certificate cannot be checked"):
+            connect(url.format(port)).send(mail())
+        assert mailbox.messages == []
+
+    def test_without_encryption_nothing_is_sent_if_it_is_required(self, start, connect, mailbox):
+        with pytest.raises(TemporaryError, match="It offers no encryption"):
+            connect(f"smtp://localhost:{start()}?tls=required").send(mail())
+        assert mailbox.messages == []
+
+    def test_a_password_opens_the_server(self, start, connect, mailbox, certificate):
+        port = start(
+            tls_context=certificate,
+            authenticator=authenticator,
+            auth_required=True,
+            require_starttls=True,
+        )
+        connect(f"smtp://posting:{ENCODED}@localhost:{port}").send(mail())
+        assert mailbox.sessions[0].authenticated
+        with pytest.raises(TemporaryError, match=r"^535 ") as error:
+            connect(f"smtp://posting:wrong@localhost:{port}").send(mail())
+        assert "wrong" not in str(error.value)
+
+    def test_a_password_is_not_sent_to_another_machine_without_encryption(
+        self, monkeypatch, start, connect, mailbox
+    ):
+        monkeypatch.setattr("posting.smtp.LOOPBACK", set())
+        port = start(authenticator=authenticator, auth_require_tls=False)
+        with pytest.raises(TemporaryError, match="It offers no encryption"):
+            connect(f"smtp://posting:{ENCODED}@127.0.0.1:{port}").send(mail())
+        assert mailbox.sessions == []
+
+
+class TestDoctor:
+    def test_it_asks_the_server_and_sends_nothing(self, make_app, start, mailbox):
+        url = f"smtp://localhost:{start()}"
+        app = make_app(**GOOD, SMTP_URL=url, MAIL_FROM="posting@example.org")
+        [finding] = [each for each in examine(app) if "mail server" in each.message]
+        assert finding.level == "ok"
+        assert mailbox.messages == []
+
+    def test_a_server_that_does_not_answer_is_a_failure(self, make_app):
+        url = f"smtp://posting:{ENCODED}@127.0.0.1:9"
+        app = make_app(**GOOD, SMTP_URL=url, MAIL_FROM="posting@example.org")
+        [finding] = [each for each in examine(app) if "mail server" in each.message]
+        assert (finding.level, finding.message) == (
+            "failure",
+            "The mail server 127.0.0.1, port 9 cannot be used (Connection refused)",
+        )
+
+    def test_a_test_mail_arrives(self, make_app, flask, start, mailbox):
+        url = f"smtp://localhost:{start()}"
+        app = make_app(
+            **GOOD, SMTP_URL=url, MAIL_FROM="Elm Street <posting@example.org>", NAME="Elm"
+        )
+        code, output = flask("doctor", "--to", "ada@example.net", on=app)
+        assert code == 0
+        assert "took a mail to ada@example.net" in output
+        [message] = mailbox.messages
+        assert b"From: Elm Street <posting@example.org>\r\n" in message
+        assert b"Subject: A test mail from Elm\r\n" in message
+        assert b"https://example.org" in message
+
+    def test_a_test_mail_that_is_refused_says_why(self, make_app, flask, start, mailbox):
+        mailbox.answers["RCPT"] = "550 No such mailbox"
+        url = f"smtp://localhost:{start()}"
+        app = make_app(**GOOD, SMTP_URL=url, MAIL_FROM="posting@example.org")
+        code, output = flask("doctor", "--to", "ada@example.net", on=app)
+        assert code == 1
+        assert (
+            "Error: The mail was not sent (550 No such mailbox). Check POSTING_SMTP_URL" in output
+        )
+
+    def test_without_a_server_no_mail_is_sent(self, flask):
+        code, output = flask("doctor", "--to", "ada@example.net")
+        assert code == 1
+        assert "set POSTING_SMTP_URL and POSTING_MAIL_FROM" in output
+        assert flask("doctor", "--to", "ada")[0] == 2
