@@ -115,8 +115,8 @@ class Deliverer:
             return False
         with unit_of_work():
             row = store.take(names, LEASE)
-        if row is None:  # another process was faster
-            return True
+        if row is None:  # other processes have taken what is due
+            return False
         try:
             with unit_of_work():
                 send = self._channels[row.channel].prepare(row)

@@ -128,6 +128,7 @@ onAction("mark-all-read", async () => {
 
 onAction("show-older", async () => {
   const [item] = await addPage(next);
+  if (!item) return list().focus(); // those that were older have come to the top
   item.tabIndex = -1;
   item.focus();
 });
