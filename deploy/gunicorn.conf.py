@@ -246,16 +246,16 @@ def post_worker_init(worker):
         worker.log.info(worker.first_run)
     elif worker.first_run:
         print(worker.first_run, flush=True)
-    start_delivery_of(worker.wsgi)
+    start_delivery(worker)
 
 
-def start_delivery_of(app):
-    """Let this worker send what is in the outbox, such as mails."""
+def start_delivery(worker):
+    """Let a worker send what is in the outbox, such as mails, until it is to end."""
     from posting.app import Service  # noqa: PLC0415 - as in describe_first_run_of
-    from posting.outbox import delivery  # noqa: PLC0415
+    from posting.outbox import delivery  # noqa: PLC0415 - as above
 
-    if isinstance(app, Service):  # otherwise a benchmark
-        delivery.start(app)
+    if isinstance(worker.wsgi, Service):  # not in benchmarks
+        delivery.start(worker.wsgi, lambda: worker.alive)
 
 
 def hide_tokens(record):

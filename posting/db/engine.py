@@ -108,7 +108,7 @@ def create_database_file() -> None:
 
 
 def on_close(app: Flask, close: Callable[[], None]) -> None:
-    """Let `close_connections` call a function before, such as one that closes another connection.
+    """Let `close_connections` call a function first, such as one that closes another connection.
 
     A listener of the engine would cost each query 15 microseconds, whatever it listens to.
     """

@@ -4,15 +4,17 @@ The password is sent only over an encrypted connection whose certificate was che
 machine.
 """
 
+import re
 import smtplib
 import ssl
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from email.message import EmailMessage
 
-from posting.outbox.delivery import PermanentError, TemporaryError
+from posting.outbox.delivery import PauseError, PermanentError, TemporaryError
 from posting.smtp import MailServer
 
 TIMEOUT = 30.0  # seconds for each answer of the server
+MIN_PAUSE, MAX_PAUSE = 30, 300  # seconds after a failure to connect
 
 
 class Connection:
@@ -22,43 +24,41 @@ class Connection:
         self._server = server
         self._own_host = own_host
         self._smtp: smtplib.SMTP | None = None
+        self._failures = 0  # to connect, since it last worked
 
     def send(self, message: EmailMessage) -> None:
         """Hand over a mail with one recipient.
 
-        Raise PermanentError if the server refuses the recipient or the mail for good, and
-        TemporaryError for all else, such as a wrong password, which concerns every mail.
+        Raise PauseError if the server cannot be used at all, PermanentError if it refuses the
+        recipient or the mail for good, and TemporaryError for all else.
         """
+        smtp = self._open()
         try:
-            smtp = self._open()
             smtp.send_message(message)
         except smtplib.SMTPRecipientsRefused as error:
-            self.close()
             [(code, answer)] = error.recipients.values()
-            raise _error(code, answer) from None
+            raise self._refusal(code, answer) from None
         except smtplib.SMTPDataError as error:
+            raise self._refusal(error.smtp_code, error.smtp_error) from None
+        except smtplib.SMTPSenderRefused as error:  # which concerns all mails
             self.close()
-            raise _error(error.smtp_code, error.smtp_error) from None
-        except smtplib.SMTPNotSupportedError as error:
+            raise PauseError(MAX_PAUSE, f"{self._server.name}: {_reason(error)}") from None
+        except (UnicodeError, smtplib.SMTPNotSupportedError) as error:  # an address beyond ASCII
             self.close()
-            raise PermanentError(str(error)) from None
-        except smtplib.SMTPResponseException as error:
-            self.close()
-            raise TemporaryError(_words(error.smtp_code, error.smtp_error)) from None
+            raise PermanentError(_reason(error)) from None
         except (OSError, smtplib.SMTPException) as error:
             self.close()
             raise TemporaryError(f"{self._server.name}: {_reason(error)}") from None
 
+    def _refusal(self, code: int, answer: bytes | str) -> PermanentError | TemporaryError:
+        """Return the error of an answer to a recipient or a mail: 5yz is for good."""
+        self.close()
+        return (PermanentError if code >= 500 else TemporaryError)(_words(code, answer))
+
     def check(self) -> None:
-        """Connect, sign in, and hand over nothing. Raise TemporaryError."""
-        try:
-            self._open().noop()
-        except smtplib.SMTPResponseException as error:
-            raise TemporaryError(_words(error.smtp_code, error.smtp_error)) from None
-        except (OSError, smtplib.SMTPException) as error:
-            raise TemporaryError(_reason(error)) from None
-        finally:
-            self.close()
+        """Connect, sign in, and hand over nothing. Raise PauseError."""
+        self._open()
+        self.close()
 
     def close(self) -> None:
         """Close the connection if it is open."""
@@ -69,29 +69,42 @@ class Connection:
             smtp.close()
 
     def _open(self) -> smtplib.SMTP:
-        if self._smtp is None:
-            server = self._server
-            context = ssl.create_default_context()
-            if server.is_local:  # nobody is in between, and its certificate names another host
-                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            smtp: smtplib.SMTP
-            if server.begins_encrypted:
-                smtp = smtplib.SMTP_SSL(
-                    *(server.host, server.port, self._own_host), context=context, timeout=TIMEOUT
-                )
-            else:
-                smtp = smtplib.SMTP(server.host, server.port, self._own_host, TIMEOUT)
-            self._smtp = smtp
-            smtp.ehlo_or_helo_if_needed()
-            self._encrypt(smtp, context)
-            if server.user is not None and server.password is not None:
-                smtp.login(server.user, server.password)
+        """Return the connection, which is opened if there is none. Raise PauseError."""
+        if self._smtp:
+            return self._smtp
+        with ExitStack() as opened:
+            try:
+                self._smtp = self._connect(opened)
+            except (OSError, UnicodeError, smtplib.SMTPException) as error:
+                seconds = min(MAX_PAUSE, MIN_PAUSE * 2**self._failures)
+                self._failures += 1
+                raise PauseError(seconds, f"{self._server.name}: {_reason(error)}") from None
+            opened.pop_all()  # it stays open
+        self._failures = 0
         return self._smtp
+
+    def _connect(self, opened: ExitStack) -> smtplib.SMTP:
+        server = self._server
+        context = ssl.create_default_context()
+        if server.is_local:  # nobody is in between, and its certificate names another host
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        smtp: smtplib.SMTP
+        if server.begins_encrypted:
+            smtp = smtplib.SMTP_SSL(
+                *(server.host, server.port, self._own_host), context=context, timeout=TIMEOUT
+            )
+        else:
+            smtp = smtplib.SMTP(server.host, server.port, self._own_host, TIMEOUT)
+        opened.callback(smtp.close)
+        smtp.ehlo_or_helo_if_needed()
+        if not server.begins_encrypted:
+            self._encrypt(smtp, context)
+        if server.user is not None and server.password is not None:
+            smtp.login(server.user, server.password)
+        return smtp
 
     def _encrypt(self, smtp: smtplib.SMTP, context: ssl.SSLContext) -> None:
         server = self._server
-        if server.begins_encrypted:
-            return
         if smtp.has_extn("starttls"):
             smtp.starttls(context=context)
             smtp.ehlo_or_helo_if_needed()
@@ -99,17 +112,18 @@ class Connection:
             raise smtplib.SMTPException("It offers no encryption (STARTTLS). Try smtps://.")
 
 
-def _error(code: int, answer: bytes | str) -> PermanentError | TemporaryError:
-    """Return the error of an answer to a recipient or a mail: 5yz is for good."""
-    return (PermanentError if code >= 500 else TemporaryError)(_words(code, answer))
-
-
 def _words(code: int, answer: bytes | str) -> str:
+    """Return an answer in one line, without the address that it may repeat."""
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
+    text = re.sub(r"<?[^\s<>]+@[^\s<>:,;]+>?", "…", text)
     return f"{code} {' '.join(text.split())}"
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, smtplib.SMTPResponseException):
+        return _words(error.smtp_code, error.smtp_error)
+    if isinstance(error, UnicodeError):  # whose text has a part of the password
+        return "It does not take characters beyond ASCII"
     if isinstance(error, TimeoutError):
         return "No answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):

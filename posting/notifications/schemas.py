@@ -80,7 +80,7 @@ class Notification(Output):
 
 
 class PostNotifications(Output):
-    """The notifications of a member about the comments on a post, or one that is about others."""
+    """Notifications about the comments on one post, or a single one about something else."""
 
     post = fields.Nested(
         PostTitle, allow_none=True, metadata={"description": "Null if it is about no post."}

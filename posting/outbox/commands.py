@@ -5,7 +5,7 @@ from flask.cli import AppGroup
 
 from posting.cli import escape, examples
 from posting.db.migrations import require_current
-from posting.db.transactions import unit_of_work
+from posting.db.transactions import Row, unit_of_work
 from posting.db.types import to_rfc3339
 from posting.outbox import store
 from posting.outbox.delivery import deliver_now
@@ -25,24 +25,29 @@ def print_outbox(limit: int) -> None:
     """Print what was given up, and what is to be sent, oldest first."""
     require_current()
     for row in store.list_outbox(limit):
-        state = f"given up {to_rfc3339(row.failed_at)}" if row.failed_at else "waits"
-        if not row.failed_at and row.attempts:
-            state = f"attempt {row.attempts + 1} at {to_rfc3339(row.due_at)}"
         receiver = row.user_id or "-"
         error = f": {escape(row.error)}" if row.error else ""
         click.echo(
             f"{row.id} {to_rfc3339(row.queued_at)} {row.channel} {row.kind} {receiver} "
-            f"{state}{error}"
+            f"{_state(row)}{error}"
         )
+
+
+def _state(row: Row) -> str:
+    if row.failed_at:
+        return f"given up {to_rfc3339(row.failed_at)}"
+    if store.is_being_sent(row):
+        return "being sent"
+    return f"attempt {row.attempts + 1} at {to_rfc3339(row.due_at)}" if row.attempts else "waits"
 
 
 @examples("flask outbox retry", "flask outbox retry V1StGXR8_Z5jdHi6B-myT")
 @outbox.command("retry")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 def retry(ids: tuple[str, ...]) -> None:
-    """Try to send what has an ID again, or everything without an ID.
+    """Try to send what has an ID again, or everything if no ID is given.
 
-    The service sends it at once, and tries for two days.
+    The service sends it at once, and tries for two days. What is being sent stays as it is.
     """
     require_current()
     with unit_of_work():
@@ -55,7 +60,7 @@ def retry(ids: tuple[str, ...]) -> None:
 @outbox.command("drop")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 def drop(ids: tuple[str, ...]) -> None:
-    """Delete what has an ID, or without an ID everything that was given up."""
+    """Delete what has an ID, or everything that was given up if no ID is given."""
     require_current()
     with unit_of_work():
         number = store.drop(ids)
@@ -72,9 +77,11 @@ def deliver() -> None:
     """
     require_current()
     if not deliver_now():
-        raise click.ClickException("Nothing can be sent: no mail server is set.")
+        raise click.ClickException("This service sends nothing. See POSTING_SMTP_URL.")
 
 
 def _require_all(number: int, ids: tuple[str, ...]) -> None:
     if number < len(set(ids)):
-        raise click.ClickException("Not all of these IDs are in the outbox. See: flask outbox list")
+        raise click.ClickException(
+            "Not all of these IDs are in the outbox, or one is being sent. See: flask outbox list"
+        )

@@ -1,8 +1,8 @@
 """Delivery of what is in the outbox, by a thread in each worker.
 
-A row is taken in one transaction, sent without one, and deleted in another. So no lock is held
-while the network waits, and no thread of a request. A process that is killed meanwhile loses
-nothing: another one sends this row again, after the lease.
+A row is taken in one transaction, sent without one, and deleted in another. So while the network
+waits, no lock is held, and the threads of requests do not wait either. If the process is killed
+meanwhile, nothing is lost: another process sends this row again, after the lease.
 """
 
 import logging
@@ -40,10 +40,13 @@ class PermanentError(Exception):
 
 
 class PauseError(Exception):
-    """The channel sends nothing for some seconds, such as by its limit."""
+    """The channel sends nothing for some seconds.
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(seconds)
+    Either its limit is reached, or its server takes nothing at all. Then the text says why.
+    """
+
+    def __init__(self, seconds: float, reason: str = "") -> None:
+        super().__init__(reason)
         self.seconds = seconds
 
 
@@ -72,10 +75,12 @@ class Deliverer:
         self._resumes = dict.fromkeys(self._channels, 0.0)  # when paused channels go on
         self._woken = Event()
         self._stops = Event()
+        self._is_wanted: Callable[[], bool] = lambda: True
         self._thread: Thread | None = None
 
-    def start(self) -> None:
-        """Begin to deliver in this process. Call it after the last fork."""
+    def start(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """Begin to deliver in this process, as `start` of this module does."""
+        self._is_wanted = is_wanted
         self._stops.clear()  # an earlier process has closed its connections before the fork
         self._app.extensions[store.WAKE] = self._woken
         self._thread = Thread(target=self._run, name="outbox", daemon=True)
@@ -90,13 +95,18 @@ class Deliverer:
 
     def deliver_all(self) -> None:
         """Deliver what is due now, within an app context."""
-        while not self._stops.is_set() and self._deliver_next():
-            pass
-        for channel in self._channels.values():
-            channel.rest()
+        try:
+            while self._goes_on() and self._deliver_some():
+                pass
+        finally:
+            for channel in self._channels.values():
+                channel.rest()
+
+    def _goes_on(self) -> bool:
+        return self._is_wanted() and not self._stops.is_set()
 
     def _run(self) -> None:
-        while not self._stops.is_set():
+        while self._goes_on():
             self._woken.clear()
             try:
                 with self._app.app_context():
@@ -107,31 +117,42 @@ class Deliverer:
                 log.exception("The outbox could not deliver.")
             self._woken.wait(POLL_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311 - no secret
 
-    def _deliver_next(self) -> bool:
-        """Deliver what is due first. Return whether there may be more."""
+    def _deliver_some(self) -> bool:
+        """Deliver what is due first for each channel. Return whether there may be more."""
         time = monotonic()
         names = [name for name, resumes in self._resumes.items() if resumes <= time]
         if not names or not store.has_due(names):
             return False
+        found = [self._deliver_next(self._channels[name]) for name in names]  # each gets its turn
+        return any(found)
+
+    def _deliver_next(self, channel: Channel) -> bool:
+        """Deliver what is due first for a channel. Return False if there was nothing."""
         with unit_of_work():
-            row = store.take(names, LEASE)
-        if row is None:  # other processes have taken what is due
+            row = store.take(channel.name, LEASE)
+        if row is None:
             return False
         try:
             with unit_of_work():
-                send = self._channels[row.channel].prepare(row)
+                send = channel.prepare(row)
             if send:
                 send()
         except PauseError as pause:
-            self._resumes[row.channel] = monotonic() + pause.seconds
-            self._note(partial(store.put_back, row))
+            self._resumes[channel.name] = monotonic() + pause.seconds
+            if reason := str(pause):
+                seconds = f"{pause.seconds:.0f} seconds"
+                log.warning("%s waits for %s: %s", channel.name, seconds, reason)
+            self._note(partial(store.put_back, row, str(pause)))
         except PermanentError as error:
+            log.warning("%s %s is given up: %s", channel.name, row.id, error)
             self._note(partial(store.give_up, row, str(error)))
-            log.warning("%s %s is given up: %s", row.channel, row.id, error)
+        except TemporaryError as error:
+            self._note(partial(_postpone, row, str(error)))
+        except sa.exc.SQLAlchemyError as error:
+            self._note(partial(_postpone, row, error_reason(error)))
         except Exception as error:
-            if not isinstance(error, TemporaryError):
-                log.exception("%s %s of kind %s failed.", row.channel, row.id, row.kind)
-            self._note(partial(_postpone, row, str(error) or type(error).__name__))
+            log.exception("%s %s of kind %s failed.", channel.name, row.id, row.kind)
+            self._note(partial(_postpone, row, type(error).__name__))
         else:
             self._note(partial(store.finish, row))
         return True
@@ -151,8 +172,7 @@ class Deliverer:
 
 
 def _postpone(row: Row, error: str) -> None:
-    due_at = store.postpone(row, error)
-    if due_at is None:
+    if not store.postpone(row, error):
         log.warning("%s %s is given up after two days: %s", row.channel, row.id, error)
 
 
@@ -163,11 +183,14 @@ def init_app(app: Flask, channels: Iterable[Channel]) -> None:
         on_close(app, deliverer.stop)
 
 
-def start(app: Flask) -> None:
-    """Begin to deliver in this process, if the app has channels. Call it after the last fork."""
+def start(app: Flask, is_wanted: Callable[[], bool] = lambda: True) -> None:
+    """Begin to deliver in this process, if the app has channels. Call it after the last fork.
+
+    Nothing more is taken once `is_wanted` returns False, such as in a worker that is to end.
+    """
     deliverer: Deliverer | None = app.extensions.get(DELIVERER)
     if deliverer:
-        deliverer.start()
+        deliverer.start(is_wanted)
 
 
 def deliver_now() -> bool:

@@ -6,7 +6,7 @@ import { request } from "./api.js";
 import { copyOf, first, onEvent } from "./dom.js";
 import { faceOf } from "./faces.js";
 import "./main.js";
-import { isOnlyHere, partsOf, pathOf, reasonOf } from "./notifications.js";
+import { isOnlyHere, keyOf, partsOf, pathOf, reasonOf } from "./notifications.js";
 import { root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { say } from "./status.js";
@@ -41,9 +41,11 @@ async function showInbox() {
   if (next === null) setUnread(countShown()); // they are all here
 }
 
-/** Add a page of the list. */
+/** Add a page of the list, without what has moved from one page to the next meanwhile. */
 async function addPage(url) {
-  const { data, next: following } = await request("GET", url);
+  const { data: page, next: following } = await request("GET", url);
+  const shown = groups.map(keyOf);
+  const data = page.filter((group) => !shown.includes(keyOf(group)));
   const items = data.map(rowOf);
   groups.push(...data);
   next = following;
@@ -65,6 +67,7 @@ function showButtons() {
 function rowOf(group) {
   const row = copyOf("notification-row");
   const { post, unread, actors, first: oldest, latest } = group;
+  const told = unread < 2 ? oldest : latest;
   row.id = `n-${latest.id}`;
   row.classList.toggle("unread", unread > 0);
   row.classList.toggle("new", unread === 1); // several are said to be new in words
@@ -75,16 +78,16 @@ function rowOf(group) {
     link.href = `${root}/p/${post.id}`;
   } else title.remove();
   const parts = partsOf(group);
-  const actor = unread < 2 ? oldest.actor : actors[0];
+  const actor = unread < 2 ? told.actor : actors[0];
   if (actor && parts.some(({ name }) => name)) first(row, "[data-face]").replaceWith(faceOf(actor));
   else first(row, "[data-face]").remove();
   first(row, "[data-words]").replaceChildren(...parts.map(elementOf));
   const path = pathOf(oldest);
   if (path) first(row, ".meta a").href = root + path;
-  first(row, "time").dateTime = latest.created_at;
+  first(row, "time").dateTime = told.created_at;
   const texts = {
-    "[data-excerpt]": latest.excerpt ?? latest.comment?.excerpt,
-    "[data-reason]": reasonOf(latest),
+    "[data-excerpt]": told.excerpt ?? told.comment?.excerpt,
+    "[data-reason]": reasonOf(told),
   };
   for (const [selector, text] of Object.entries(texts)) {
     const place = first(row, selector);
@@ -101,12 +104,13 @@ function elementOf({ name, words }) {
   return element;
 }
 
-/** Show some groups as read. */
-function showRead(some) {
-  for (const group of some) {
-    group.unread = 0;
-    document.getElementById(`n-${group.latest.id}`).classList.remove("unread", "new");
+/** Show all groups as read. */
+function showRead() {
+  for (const group of groups) {
+    Object.assign(group, { unread: 0, first: group.latest });
+    document.getElementById(`n-${group.latest.id}`).replaceWith(rowOf(group));
   }
+  showTimes(list());
   showButtons();
 }
 
@@ -120,7 +124,7 @@ async function markRead({ id }) {
 
 onAction("mark-all-read", async () => {
   const count = await markRead(groups[0].latest);
-  showRead(groups);
+  showRead();
   setUnread(count);
   list().focus();
   say(count === 0 ? "All are marked as read." : "There are new ones. Load the page again.");

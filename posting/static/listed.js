@@ -29,14 +29,17 @@ async function showNews() {
   const reader = me.id;
   const options = { signal: AbortSignal.timeout(TIMEOUT) };
   const response = await fetch(`${root}/seen?ids=${[...shown.keys()].join()}`, options);
-  if (!response.ok || me?.id !== reader) return;
+  if (!response.ok) return;
   const posts = await response.json();
+  if (me?.id !== reader) return; // they have signed out meanwhile
   hide();
   for (const post of posts) {
     if (post.new === 0) continue;
     const link = document.createElement("a");
     link.href = `${root}/p/${post.id}?comment=${post.first}#c-${post.first}`;
     link.textContent = `${numberOf(post.new)} new`;
+    const title = shown.get(post.id).closest("article").querySelector("h2, h3").textContent;
+    link.setAttribute("aria-label", `${link.textContent} in ${title}`);
     const news = document.createElement("span");
     news.className = "news";
     news.append(" · ", link);

@@ -55,6 +55,9 @@ const nameOf = ({ display_name, username }) => display_name || username;
 /** Return whether a kind says all that there is to read, so that the inbox reads it. */
 export const isOnlyHere = (kind) => Object.hasOwn(NEWS, kind);
 
+/** Kinds that are in one group if they are about one post. */
+const CONVERSATION = ["comment", "reply", "mention"];
+
 /** Kinds that moderators deal with on the page of moderation. */
 const FOR_MODERATORS = ["application", "report"];
 
@@ -89,6 +92,13 @@ export function pathOf({ kind, post, comment }) {
 export function reasonOf({ kind, reason }) {
   return kind === "removal" && reason ? `Reason: ${reason}` : reason;
 }
+
+/**
+ * Return what identifies a group: its post, although its notifications change.
+ * @param {Group} group
+ */
+export const keyOf = ({ post, latest }) =>
+  post && CONVERSATION.includes(latest.kind) ? post.id : latest.id;
 
 /**
  * Return a sentence about what is new in a group, or about its latest notification. Names are apart

@@ -25,8 +25,10 @@ export async function countWaiting() {
   const moderator = me.id;
   const options = { signal: AbortSignal.timeout(TIMEOUT) };
   const response = await fetch(`${root}/moderation/open`, options);
-  if (!response.ok) return;
+  if (response.status === 403) store(NAME, null); // who is no moderator any more
+  if (!response.ok) return show();
   const { reports, applications } = await response.json();
+  if (me?.id !== moderator) return; // they have signed out meanwhile
   store(NAME, { moderator, count: reports + applications });
   show();
 }

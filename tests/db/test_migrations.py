@@ -176,7 +176,7 @@ def fill(path):
     db.session.add_all(
         [
             Notification(user_id=ada.id, created_at=now(), id=new_id(), kind="x", post_id=post.id),
-            Outgoing(channel="mail", kind="x", user_id=ada.id),
+            Outgoing(channel="mail", kind="x", user_id=ada.id, rank=0),
             Subscription(user_id=ada.id, post_id=post.id, level="all"),
             Seen(user_id=ada.id, post_id=post.id, until=now(), seen_at=now()),
             ImageSize(image_id=image.id, side=640, width=1, height=1, data=b"x"),

@@ -14,7 +14,7 @@ from posting.db.types import now
 from posting.mail import server as mail_server
 from posting.mail.messages import make_message
 from posting.mail.server import Connection
-from posting.outbox.delivery import PermanentError, TemporaryError
+from posting.outbox.delivery import PauseError, PermanentError, TemporaryError
 from posting.smtp import Sender, parse_smtp_url
 from tests.helpers.doctor import GOOD, examine
 from tests.live.conftest import free_port
@@ -161,15 +161,15 @@ def test_a_connection_that_was_closed_meanwhile_is_opened_again(start, connect, 
         ("RCPT", "451 Greylisted, try later", TemporaryError),
         ("DATA", "554 This is spam", PermanentError),
         ("DATA", "452 No room now", TemporaryError),
-        ("MAIL", "553 This sender may not send", TemporaryError),  # which concerns all mails
-        ("MAIL", "421 Busy", TemporaryError),
+        ("MAIL", "553 This sender may not send", PauseError),  # which concerns all mails
+        ("MAIL", "421 Busy", PauseError),
     ],
 )
 def test_a_refusal_is_for_good_only_if_it_concerns_this_mail(
     connection, mailbox, command, answer, error
 ):
     mailbox.answers[command] = answer
-    with pytest.raises(error, match=f"^{answer}$"):
+    with pytest.raises(error, match=f"{answer}$"):
         connection.send(mail())
     mailbox.answers.clear()
     connection.send(mail())
@@ -188,18 +188,33 @@ def test_a_connection_that_breaks_off_after_the_mail_is_tried_again(start, conne
     assert second == first  # a mail program shows it once
 
 
+def test_an_answer_is_noted_without_the_address(connection, mailbox):
+    mailbox.answers["RCPT"] = "550 5.1.1 <ada@example.net>: Recipient unknown"
+    with pytest.raises(PermanentError, match=r"^550 5\.1\.1 …: Recipient unknown$"):
+        connection.send(mail())
+
+
+def test_the_pause_after_a_failure_to_connect_grows(connect):
+    connection, pauses = connect("smtp://127.0.0.1:9"), []
+    for _ in range(6):
+        with pytest.raises(PauseError) as error:
+            connection.send(mail())
+        pauses.append(error.value.seconds)
+    assert pauses == [30, 60, 120, 240, 300, 300]
+
+
 def test_a_server_that_hangs_is_left_alone_in_time(connect, monkeypatch):
     monkeypatch.setattr(mail_server, "TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         connection = connect(f"smtp://127.0.0.1:{listener.getsockname()[1]}")
-        with pytest.raises(TemporaryError, match="timed out"):
+        with pytest.raises(PauseError, match="timed out"):
             connection.send(mail())
 
 
 def test_a_server_that_is_not_there_is_a_failure_that_may_pass(connect):
-    with pytest.raises(TemporaryError, match="port 9: Connection refused"):
+    with pytest.raises(PauseError, match="port 9: Connection refused"):
         connect("smtp://127.0.0.1:9").send(mail())
-    with pytest.raises(TemporaryError, match=r"nowhere\.invalid, port 25: "):
+    with pytest.raises(PauseError, match=r"nowhere\.invalid, port 25: "):
         connect("smtp://nowhere.invalid").send(mail())
 
 
@@ -213,7 +228,7 @@ def test_what_is_no_mail_server_is_a_failure_that_may_pass(connect):
 
         thread = Thread(target=answer)
         thread.start()
-        with pytest.raises(TemporaryError):
+        with pytest.raises(PauseError):
             connect(f"smtp://127.0.0.1:{listener.getsockname()[1]}").send(mail())
         thread.join()
 
@@ -223,7 +238,7 @@ class TestEncryption:
         port = start(ssl_context=certificate)
         connect(f"smtps://localhost:{port}").send(mail())
         assert len(mailbox.messages) == 1
-        with pytest.raises(TemporaryError):
+        with pytest.raises(PauseError):
             connect(f"smtps://localhost:{start()}").send(mail())  # which does not encrypt
         assert len(mailbox.messages) == 1
 
@@ -238,12 +253,12 @@ class TestEncryption:
     ):
         """127.0.0.2 stands for another machine."""
         port = start(tls_context=certificate)
-        with pytest.raises(TemporaryError, match="certificate cannot be checked"):
+        with pytest.raises(PauseError, match="certificate cannot be checked"):
             connect(url.format(port)).send(mail())
         assert mailbox.messages == []
 
     def test_without_encryption_nothing_is_sent_if_it_is_required(self, start, connect, mailbox):
-        with pytest.raises(TemporaryError, match="It offers no encryption"):
+        with pytest.raises(PauseError, match="It offers no encryption"):
             connect(f"smtp://localhost:{start()}?tls=required").send(mail())
         assert mailbox.messages == []
 
@@ -256,16 +271,27 @@ class TestEncryption:
         )
         connect(f"smtp://posting:{ENCODED}@localhost:{port}").send(mail())
         assert mailbox.sessions[0].authenticated
-        with pytest.raises(TemporaryError, match=r"^535 ") as error:
+        with pytest.raises(PauseError, match="535 ") as error:
             connect(f"smtp://posting:wrong@localhost:{port}").send(mail())
         assert "wrong" not in str(error.value)
+
+    @pytest.mark.parametrize("url", ["smtp://a:b@localhost:{}", "smtp://a:p%C3%A4@localhost:{}"])
+    def test_without_signing_in_nothing_is_sent(self, start, connect, mailbox, url):
+        """The server offers no sign-in, or does not take the password."""
+        authentication = {"authenticator": authenticator, "auth_require_tls": False}
+        port = start(**(authentication if "%" in url else {}))
+        connection = connect(url.format(port))
+        for _ in range(2):
+            with pytest.raises(PauseError):
+                connection.send(mail())
+        assert mailbox.messages == []
 
     def test_a_password_is_not_sent_to_another_machine_without_encryption(
         self, monkeypatch, start, connect, mailbox
     ):
         monkeypatch.setattr("posting.smtp.LOOPBACK", set())
         port = start(authenticator=authenticator, auth_require_tls=False)
-        with pytest.raises(TemporaryError, match="It offers no encryption"):
+        with pytest.raises(PauseError, match="It offers no encryption"):
             connect(f"smtp://posting:{ENCODED}@127.0.0.1:{port}").send(mail())
         assert mailbox.sessions == []
 
@@ -284,7 +310,7 @@ class TestDoctor:
         [finding] = [each for each in examine(app) if "mail server" in each.message]
         assert (finding.level, finding.message) == (
             "failure",
-            "The mail server 127.0.0.1, port 9 cannot be used (Connection refused)",
+            "The mail server cannot be used (127.0.0.1, port 9: Connection refused)",
         )
 
     def test_a_test_mail_arrives(self, make_app, flask, start, mailbox):

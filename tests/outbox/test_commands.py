@@ -1,5 +1,7 @@
 """`flask outbox`, the metrics, and the deletion of an account."""
 
+from datetime import timedelta
+
 import pytest
 import sqlalchemy as sa
 
@@ -33,6 +35,14 @@ def test_the_list_says_what_failed_and_what_waits(flask, failed):
     assert flask("outbox", "list", "--limit", "1")[1].splitlines() == [first]
 
 
+def test_the_list_says_what_is_being_sent(flask, add):
+    add()
+    assert flask("outbox", "list")[1].endswith(" waits\n")
+    with unit_of_work():
+        store.take("notes", timedelta(minutes=10))
+    assert flask("outbox", "list")[1].endswith(" being sent\n")
+
+
 def test_all_or_some_are_tried_again(flask, failed, deliverer, notes):
     assert flask("outbox", "retry", failed[0].id) == (0, "1 item to be sent now.\n")
     deliverer.deliver_all()
@@ -53,12 +63,15 @@ def test_what_was_given_up_is_dropped(flask, failed, rows):
 def test_an_unknown_id_changes_nothing(flask, failed, rows, command):
     code, output = flask("outbox", command, failed[0].id, new_id())
     assert code == 1
-    assert "Not all of these IDs are in the outbox. See: flask outbox list" in output
+    assert "Not all of these IDs are in the outbox, or one is being sent." in output
     assert rows() == failed
 
 
 def test_deliver_needs_a_channel(flask):
-    assert flask("outbox", "deliver") == (1, "Error: Nothing can be sent: no mail server is set.\n")
+    assert flask("outbox", "deliver") == (
+        1,
+        "Error: This service sends nothing. See POSTING_SMTP_URL.\n",
+    )
 
 
 def test_metrics_count_what_waits_and_what_failed(make_app, failed):

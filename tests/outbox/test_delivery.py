@@ -50,6 +50,24 @@ class TestOrder:
         deliverer.deliver_all()
         assert (notes.prepared, notes.sent, rows()) == (["x"], [], [])
 
+    def test_each_channel_gets_its_turn(self, context, add):
+        order = []
+
+        class Named:
+            def __init__(self, name):
+                self.name = name
+
+            def prepare(self, row):
+                return lambda: order.append(self.name)
+
+            def rest(self):
+                pass
+
+        for channel in ["one"] * 3 + ["two"]:
+            add(channel=channel)
+        Deliverer(context, [Named("one"), Named("two")]).deliver_all()
+        assert order == ["one", "two", "one", "one"]
+
     def test_other_channels_are_left_alone(self, deliverer, notes, add, rows):
         add(channel="pigeon")
         deliverer.deliver_all()
@@ -105,13 +123,27 @@ class TestFailures:
         assert caplog.messages == [f"notes {row.id} is given up: 550 No such mailbox"]
 
     def test_a_mistake_of_ours_holds_up_nothing_else(self, deliverer, notes, add, rows, caplog):
-        notes.problems = [ZeroDivisionError("x" * 1000)]
+        notes.problems = [ZeroDivisionError("secret")]
         add()
         add()
         deliverer.deliver_all()
         assert len(notes.sent) == 1
-        assert [(row.error, row.failed_at) for row in rows()] == [("x" * 300, None)]
+        assert [(row.error, row.failed_at) for row in rows()] == [("ZeroDivisionError", None)]
         assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+    @pytest.mark.parametrize("error", [PermanentError, TemporaryError])
+    def test_an_answer_of_any_form_is_noted(self, deliverer, notes, add, rows, error):
+        notes.problems = [error("550 a\0b\ud800\r\nc\x1b[31m\u202e" + "x" * 1000)]
+        add()
+        deliverer.deliver_all()
+        [row] = rows()
+        assert row.error == ("550 a b c [31m " + "x" * 1000)[:300]
+
+    def test_a_database_error_is_noted_without_its_statement(self, deliverer, notes, add, rows):
+        notes.problems = [sa.exc.OperationalError("SELECT secret", {}, Exception("is locked"))]
+        add()
+        deliverer.deliver_all()
+        assert [row.error for row in rows()] == ["is locked"]
 
     def test_what_was_given_up_is_deleted_after_a_month(self, deliverer, notes, add, rows):
         with shifted_clock(days=-1):
@@ -134,25 +166,46 @@ class TestFailures:
         assert {(row.attempts, row.error) for row in rows()} == {(0, None)}
         assert all(row.due_at <= now() for row in rows())  # another process may send them
 
+    def test_a_server_that_takes_nothing_is_left_alone(self, deliverer, notes, add, rows, caplog):
+        notes.problems = [PauseError(60, "535 Wrong password"), PauseError(60, "It is gone")]
+        add()
+        deliverer.deliver_all()
+        deliverer.deliver_all()
+        assert len(notes.prepared) == 1
+        assert caplog.messages == ["notes waits for 60 seconds: 535 Wrong password"]
+        deliverer._resumes["notes"] = 0.0
+        with shifted_clock(days=3):
+            deliverer.deliver_all()
+        assert [(row.error, row.failed_at is None) for row in rows()] == [("It is gone", False)]
+
 
 class TestLeases:
     def test_a_row_that_is_taken_is_nobody_elses(self, context, add):
         add()
         with unit_of_work():
-            first = store.take(["notes"], timedelta(minutes=10))
+            first = store.take("notes", timedelta(minutes=10))
         with unit_of_work():
-            second = store.take(["notes"], timedelta(minutes=10))
+            second = store.take("notes", timedelta(minutes=10))
         assert (first.attempts, second) == (1, None)
 
     def test_after_the_lease_it_is_sent_again(self, deliverer, notes, add, rows):
         add()
         with unit_of_work():
-            store.take(["notes"], timedelta(minutes=10))  # by a process that is killed
+            store.take("notes", timedelta(minutes=10))  # by a process that is killed
         deliverer.deliver_all()
         assert notes.sent == []
         with shifted_clock(minutes=11):
             deliverer.deliver_all()
         assert (notes.sent, rows()) == (["x"], [])
+
+    def test_what_is_being_sent_is_not_retried(self, context, add, rows):
+        add()
+        with unit_of_work():
+            store.take("notes", timedelta(minutes=10))
+        with unit_of_work():
+            assert store.retry(()) == 0
+        with shifted_clock(minutes=11), unit_of_work():
+            assert store.retry(()) == 1
 
     @pytest.mark.parametrize(
         "change",
@@ -166,9 +219,11 @@ class TestLeases:
     def test_who_was_too_slow_changes_nothing(self, context, add, rows, change):
         add()
         with unit_of_work():
-            slow = store.take(["notes"], timedelta(minutes=-1))
+            slow = store.take("notes", timedelta(minutes=-1))
         with unit_of_work():
-            store.take(["notes"], timedelta(minutes=10))
+            store.retry(())  # which begins to count the attempts again
+        with unit_of_work():
+            store.take("notes", timedelta(minutes=10))
         [before] = rows()
         with unit_of_work():
             change(slow)

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { partsOf, pathOf, reasonOf, sentenceOf } from "../../posting/static/notifications.js";
+import {
+  keyOf,
+  partsOf,
+  pathOf,
+  reasonOf,
+  sentenceOf,
+} from "../../posting/static/notifications.js";
 
 const GRACE = { username: "grace", display_name: "Grace Hopper" };
 const POST = { id: "p1", title: "On engines" };
@@ -101,4 +107,11 @@ test("what has no name is one part", () => {
   const first = notification({ kind: "removal", actor: null });
   const group = { post: POST, unread: 1, actors: [], actor_count: 0, first, latest: first };
   assert.deepEqual(partsOf(group), [{ words: "A moderator has deleted something of yours" }]);
+});
+
+test("a group is that of its post, or of its only notification", () => {
+  const groupOf = (values) => ({ post: POST, latest: notification({ id: "n2", ...values }) });
+  assert.equal(keyOf(groupOf({})), "p1");
+  assert.equal(keyOf(groupOf({ kind: "report" })), "n2");
+  assert.equal(keyOf({ ...groupOf({}), post: null }), "n2");
 });

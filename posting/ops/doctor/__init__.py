@@ -39,6 +39,7 @@ TRIES = 3
 PAUSE = 0.1  # seconds between two tries
 MAX_REPORT_AGE = timedelta(days=7)
 MAX_DELAY = timedelta(hours=1)  # of what is to be sent
+MAX_PAUSE = timedelta(days=1)  # between two attempts to send it
 PROMOTE = "Run: flask users promote NAME, or: flask users create NAME --moderator"
 
 
@@ -237,8 +238,9 @@ def _check_outbox(connection: sa.Connection) -> Finding:
     number = sa.select(sa.func.count())
     fix = "See why: flask outbox list. To try again: flask outbox retry"
     if failed := connection.scalar(number.where(Outgoing.failed_at.is_not(None))):
-        return warning(f"{count(failed, 'item')} could not be sent, and given up", fix)
+        return warning(f"{count(failed, 'item')} to be sent: given up", fix)
     is_late = Outgoing.queued_at < now() - MAX_DELAY
-    if late := connection.scalar(number.where(is_late)):
-        return warning(f"{count(late, 'item')} to be sent for more than an hour", fix)
+    is_far_off = Outgoing.due_at > now() + MAX_PAUSE  # which a wrong clock has set
+    if late := connection.scalar(number.where(sa.or_(is_late, is_far_off))):
+        return warning(f"{count(late, 'item')} to be sent: waiting for more than an hour", fix)
     return ok("All that was to be sent in time was sent")

@@ -10,7 +10,7 @@ from posting.db.types import new_id, now
 from posting.mail.messages import make_message
 from posting.mail.server import Connection
 from posting.ops.doctor.findings import Findings, failure, ok
-from posting.outbox.delivery import PermanentError, TemporaryError
+from posting.outbox.delivery import PauseError, PermanentError, TemporaryError
 
 FIX = "Check POSTING_SMTP_URL, and that the mail server accepts mails from this machine."
 
@@ -23,8 +23,8 @@ def check_mail() -> Findings:
         return
     try:
         _connection().check()
-    except TemporaryError as error:
-        yield failure(f"The mail server {server.name} cannot be used ({error})", FIX)
+    except PauseError as error:
+        yield failure(f"The mail server cannot be used ({error})", FIX)
     else:
         yield ok(f"The mail server {server.name} can be used")
 
@@ -46,7 +46,7 @@ def send_test_mail(address: Address) -> None:
     connection = _connection()
     try:
         connection.send(message)
-    except (PermanentError, TemporaryError) as error:
+    except (PauseError, PermanentError, TemporaryError) as error:
         raise ClickException(f"The mail was not sent ({error}). {FIX}") from None
     finally:
         connection.close()

@@ -32,11 +32,19 @@ def test_what_was_given_up_is_a_warning(app_with_one):
     with app_with_one.app_context():
         db.session.execute(sa.update(Outgoing).values(failed_at=now()))
         db.session.commit()
-    assert only_problem(app_with_one, "warning", "1 item could not be sent, and given up") == FIX
+    assert only_problem(app_with_one, "warning", "1 item to be sent: given up") == FIX
 
 
-def test_what_is_late_is_a_warning(app_with_one):
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"queued_at": now() - timedelta(hours=2)},
+        {"due_at": now() + timedelta(days=40)},  # the clock was wrong
+    ],
+)
+def test_what_is_late_is_a_warning(app_with_one, values):
     with app_with_one.app_context():
-        db.session.execute(sa.update(Outgoing).values(queued_at=now() - timedelta(hours=2)))
+        db.session.execute(sa.update(Outgoing).values(**values))
         db.session.commit()
-    assert only_problem(app_with_one, "warning", "1 item to be sent for more than an hour") == FIX
+    found = "1 item to be sent: waiting for more than an hour"
+    assert only_problem(app_with_one, "warning", found) == FIX

@@ -22,9 +22,11 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(32), nullable=False),
         sa.Column("user_id", IDENTIFIER),
         sa.Column("about", IDENTIFIER),
-        sa.Column("is_urgent", sa.Boolean(), nullable=False),
+        sa.Column("rank", sa.SmallInteger(), nullable=False),
         sa.Column("queued_at", TIMESTAMP, nullable=False),
         sa.Column("due_at", TIMESTAMP, nullable=False),
+        sa.Column("is_taken", sa.Boolean(), nullable=False),
+        sa.Column("turn", sa.Integer(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("failed_at", TIMESTAMP),
         sa.Column("error", sa.String(300)),
@@ -32,7 +34,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_outbox"),
     )
     for columns, condition in (
-        (["is_urgent", "due_at", "id"], IS_WAITING),
+        (["channel", "rank", "due_at", "id"], IS_WAITING),
         (["failed_at"], HAS_FAILED),
         (["user_id"], HAS_USER),
     ):
