@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-ADDRESS = re.compile(r"[^@\s<>()\[\]\\,;:\"]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+# An address as mail servers take it everywhere: atoms and dots in ASCII (RFC 5322, section 3.4.1).
+ATOM = r"[A-Za-z0-9!#$%&'*+/^_`{|}~-]+"  # without `=` and `?`, which could begin an encoded word
+LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@)(?=.{{1,254}}\Z){ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})*")
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 EXAMPLE = "smtps://user:password@mail.example.org"
 
@@ -44,11 +47,10 @@ def parse_smtp_url(value: str) -> MailServer:
         url = urlsplit(f"//{where}")
         host, port = url.hostname, url.port
     except ValueError:
-        host = port = None
         raise ValueError("has a port that is not a number from 1 to 65535") from None
     if not host or port == 0 or where.count("@") > 1:
         raise ValueError(f"must name a host, such as {EXAMPLE}")
-    if (url.username is None) != (url.password is None):
+    if bool(url.username) != bool(url.password) or (url.username == "" or url.password == ""):
         raise ValueError("must have both a user and a password, or none of them")
     begins_encrypted = scheme == "smtps"
     default = 465 if begins_encrypted else 587 if url.username else 25

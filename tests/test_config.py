@@ -483,7 +483,15 @@ class TestMail:
         "url",
         [
             *("localhost", "smtp://", "http://a", "smtp://h:0", "smtp://h:99999", "smtp://h:x"),
-            *("smtp://a@h", "smtp://a:b@c@h", "smtp://h?tls=no", "smtp://h#x", "smtp://h/x"),
+            *(
+                "smtp://:b@h",
+                "smtp://a:@h",
+                "smtp://a@h",
+                "smtp://a:b@c@h",
+                "smtp://h?tls=no",
+                "smtp://h#x",
+                "smtp://h/x",
+            ),
             "smtp://a:secret@h h",
         ],
     )
@@ -506,7 +514,20 @@ class TestMail:
         assert config.parse_mail_from(value) == expected
 
     @pytest.mark.parametrize(
-        "value", ["a", "a@", "@b", "a@b c", "a b <c>", "a\nb <c@d>", "ä@b.example", "a@b, c@d"]
+        "value",
+        [
+            "a",
+            "a@",
+            "@b",
+            "a..b@c",
+            "=?utf-8?q?x?=@b",
+            "a@b..c",
+            "a@b c",
+            "a b <c>",
+            "a\nb <c@d>",
+            "ä@b.example",
+            "a@b, c@d",
+        ],
     )
     def test_another_sender_is_refused(self, value):
         with pytest.raises(config.StartError, match="MAIL_FROM must look like"):

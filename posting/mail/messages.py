@@ -8,6 +8,9 @@ from email.utils import format_datetime
 
 from posting.smtp import Sender
 
+SPECIALS = dict.fromkeys(map(ord, '()<>[]:;@\\,."'), " ")  # RFC 5322, section 3.2.3
+MAX_NAME = 64  # characters
+
 
 def make_message(
     *,
@@ -25,8 +28,8 @@ def make_message(
     too long, and no name or subject can add a header.
     """
     message = EmailMessage(policy=SMTP)
-    message["From"] = Address(_one_line(sender.name), sender.user, sender.domain)
-    message["To"] = Address(_one_line(to.display_name), to.username, to.domain)
+    message["From"] = Address(_name(sender.name), sender.user, sender.domain)
+    message["To"] = Address(_name(to.display_name), to.username, to.domain)
     message["Subject"] = _one_line(subject)
     message["Date"] = format_datetime(time)
     message["Message-ID"] = f"<{id}@{sender.domain}>"
@@ -35,6 +38,14 @@ def make_message(
     if html is not None:
         message.add_alternative(html, subtype="html", cte="quoted-printable")
     return message
+
+
+def _name(text: str) -> str:
+    """Return a name in one line, without the characters for which it would need quotes.
+
+    Python loses the quotes of a name that is longer than a line, so it could name other addresses.
+    """
+    return _one_line(text.translate(SPECIALS))[:MAX_NAME].rstrip()
 
 
 def _one_line(text: str) -> str:

@@ -40,10 +40,12 @@ class Connection:
             raise self._refusal(code, answer) from None
         except smtplib.SMTPDataError as error:
             raise self._refusal(error.smtp_code, error.smtp_error) from None
-        except smtplib.SMTPSenderRefused as error:  # which concerns all mails
-            self.close()
+        except smtplib.SMTPSenderRefused as error:
+            if error.smtp_code == 552:  # this mail is too large
+                raise self._refusal(error.smtp_code, error.smtp_error) from None
+            self.close()  # all other refusals concern all mails
             raise PauseError(MAX_PAUSE, f"{self._server.name}: {_reason(error)}") from None
-        except (UnicodeError, smtplib.SMTPNotSupportedError) as error:  # an address beyond ASCII
+        except (ValueError, smtplib.SMTPNotSupportedError) as error:  # an address beyond ASCII
             self.close()
             raise PermanentError(_reason(error)) from None
         except (OSError, smtplib.SMTPException) as error:
@@ -53,7 +55,10 @@ class Connection:
     def _refusal(self, code: int, answer: bytes | str) -> PermanentError | TemporaryError:
         """Return the error of an answer to a recipient or a mail: 5yz is for good."""
         self.close()
-        return (PermanentError if code >= 500 else TemporaryError)(_words(code, answer))
+        words = _words(code, answer)
+        # A policy (5.7) or a missing sign-in concerns more than this mail.
+        is_for_good = code in {550, 551, 552, 553, 554} and not re.match(r"\d+ 5\.7\.", words)
+        return (PermanentError if is_for_good else TemporaryError)(words)
 
     def check(self) -> None:
         """Connect, sign in, and hand over nothing. Raise PauseError."""
@@ -75,7 +80,7 @@ class Connection:
         with ExitStack() as opened:
             try:
                 self._smtp = self._connect(opened)
-            except (OSError, UnicodeError, smtplib.SMTPException) as error:
+            except (OSError, ValueError, smtplib.SMTPException) as error:
                 seconds = min(MAX_PAUSE, MIN_PAUSE * 2**self._failures)
                 self._failures += 1
                 raise PauseError(seconds, f"{self._server.name}: {_reason(error)}") from None
@@ -115,17 +120,18 @@ class Connection:
 def _words(code: int, answer: bytes | str) -> str:
     """Return an answer in one line, without the address that it may repeat."""
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
+    text = "".join(each if each.isprintable() else " " for each in text[:1000])
     text = re.sub(r"<?[^\s<>]+@[^\s<>:,;]+>?", "…", text)
     return f"{code} {' '.join(text.split())}"
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, smtplib.SMTPAuthenticationError):  # the answer may repeat the password
+        return f"{error.smtp_code} The user or the password is not accepted"
     if isinstance(error, smtplib.SMTPResponseException):
         return _words(error.smtp_code, error.smtp_error)
     if isinstance(error, UnicodeError):  # whose text has a part of the password
         return "It does not take characters beyond ASCII"
-    if isinstance(error, TimeoutError):
-        return "No answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"Its certificate cannot be checked ({error.verify_message})"
     if isinstance(error, OSError) and error.strerror:

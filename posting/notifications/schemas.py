@@ -93,7 +93,9 @@ class PostNotifications(Output):
             "most."
         },
     )
-    actor_count = fields.Integer(metadata=described(5, "How many members these are altogether."))
+    actor_count = fields.Integer(
+        metadata=described(5, "How many members these are. Deleted accounts are one.")
+    )
     first = fields.Nested(
         Notification,
         metadata={"description": "The oldest that is not read. The latest if all are read."},

@@ -41,7 +41,7 @@ _NEW = (
     .order_by(Comment.created_at, Comment.id)
     .limit(MAX_NEW)
 )
-# The same for several posts. The limits keep a post with very many comments cheap.
+# The same for several posts. No more new comments are counted than one post lists.
 _new_since = (
     sa.select(Comment.id)
     .where(

@@ -34,7 +34,7 @@ NO_SUCH_NOTIFICATION = Message(
 # A notification about what is deleted may be left for a while. Its reader does not see it.
 _of_deleted_posts = sa.select(Comment.id).where(Comment.post_id.in_(DELETED_POSTS))
 IS_OWN = Notification.user_id == sa.bindparam("recipient")
-IS_SHOWN = sa.and_(
+_IS_SHOWN = sa.and_(
     sa.or_(Notification.post_id.is_(None), Notification.post_id.not_in(DELETED_POSTS)),
     sa.or_(Notification.comment_id.is_(None), Notification.comment_id.not_in(_of_deleted_posts)),
 )
@@ -58,7 +58,7 @@ NOTIFICATIONS = (
     .outerjoin(_actor, sa.and_(_actor.id == Notification.actor_id, may_see(_actor)))
     .outerjoin(Comment, Comment.id == Notification.comment_id)
     .outerjoin(Post, Post.id == sa.func.coalesce(Notification.post_id, Comment.post_id))
-    .where(IS_OWN, IS_SHOWN)
+    .where(IS_OWN, Post.deleted_at.is_(None))
 )
 _UNREAD_NOTIFICATIONS = NOTIFICATIONS.where(Notification.read_at.is_(None))
 _unread = (
@@ -75,7 +75,7 @@ def _count(rows: sa.Select[str]) -> sa.ScalarSelect[int]:
 # While no post is being deleted, the index suffices, and no table is read.
 _COUNT = sa.select(
     sa.case(
-        (sa.exists(DELETED_POSTS.subquery()), _count(_unread.where(IS_SHOWN))),
+        (sa.exists(DELETED_POSTS.subquery()), _count(_unread.where(_IS_SHOWN))),
         else_=_count(_unread),
     )
 )

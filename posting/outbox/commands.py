@@ -11,6 +11,8 @@ from posting.outbox import store
 from posting.outbox.delivery import deliver_now
 from posting.plurals import count
 
+IDS = {"ignore_unknown_options": True}  # ids such as -x
+
 
 @examples("flask outbox list", "flask outbox retry")
 @click.group(cls=AppGroup)
@@ -42,7 +44,7 @@ def _state(row: Row) -> str:
 
 
 @examples("flask outbox retry", "flask outbox retry V1StGXR8_Z5jdHi6B-myT")
-@outbox.command("retry")
+@outbox.command("retry", context_settings=IDS)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 def retry(ids: tuple[str, ...]) -> None:
     """Try to send what has an ID again, or everything if no ID is given.
@@ -57,7 +59,7 @@ def retry(ids: tuple[str, ...]) -> None:
 
 
 @examples("flask outbox drop", "flask outbox drop V1StGXR8_Z5jdHi6B-myT")
-@outbox.command("drop")
+@outbox.command("drop", context_settings=IDS)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 def drop(ids: tuple[str, ...]) -> None:
     """Delete what has an ID, or everything that was given up if no ID is given."""

@@ -139,12 +139,12 @@ class Deliverer:
                 send()
         except PauseError as pause:
             self._resumes[channel.name] = monotonic() + pause.seconds
-            if reason := str(pause):
+            if reason := store.one_line(str(pause)):
                 seconds = f"{pause.seconds:.0f} seconds"
                 log.warning("%s waits for %s: %s", channel.name, seconds, reason)
             self._note(partial(store.put_back, row, str(pause)))
         except PermanentError as error:
-            log.warning("%s %s is given up: %s", channel.name, row.id, error)
+            log.warning("%s %s is given up: %s", channel.name, row.id, store.one_line(str(error)))
             self._note(partial(store.give_up, row, str(error)))
         except TemporaryError as error:
             self._note(partial(_postpone, row, str(error)))
@@ -173,7 +173,9 @@ class Deliverer:
 
 def _postpone(row: Row, error: str) -> None:
     if not store.postpone(row, error):
-        log.warning("%s %s is given up after two days: %s", row.channel, row.id, error)
+        log.warning(
+            "%s %s is given up after two days: %s", row.channel, row.id, store.one_line(error)
+        )
 
 
 def init_app(app: Flask, channels: Iterable[Channel]) -> None:

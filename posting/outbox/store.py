@@ -127,13 +127,13 @@ def postpone(row: Row, error: str) -> bool:
     if due_at > row.queued_at + GIVE_UP_AFTER:
         give_up(row, error)
         return False
-    _return(row, due_at=due_at, error=_one_line(error))
+    _return(row, due_at=due_at, error=one_line(error))
     return True
 
 
 def give_up(row: Row, error: str) -> None:
     """Note a failure that does not pass."""
-    _return(row, failed_at=now(), error=_one_line(error))
+    _return(row, failed_at=now(), error=one_line(error))
     purge_expired(Outgoing)
 
 
@@ -141,7 +141,7 @@ def _return(row: Row, **values: Any) -> None:
     execute(_RETURN.values(**values), own=row.id, own_turn=row.turn)
 
 
-def _one_line(error: str) -> str:
+def one_line(error: str) -> str:
     """Return an error as it is stored: a server may answer anything, such as U+0000."""
     printable = "".join(each if each.isprintable() else " " for each in error)
     return " ".join(printable.split())[:MAX_ERROR]

@@ -1,13 +1,11 @@
 // How many notifications a member has not read: in the header, and in the title of the tab. All
-// tabs of a browser share the count, and one of them asks for it, at most once a minute. It also
-// asks whether the member is a moderator.
+// tabs of a browser share the count, and one of them asks for it, at most once a minute.
 
-import { me, setMe } from "./account.js";
+import { me } from "./account.js";
 import { isDue, numberOf, titleWith } from "./counts.js";
 import { all } from "./dom.js";
 import { ready, root } from "./page.js";
 import { PREFIX, read, store } from "./storage.js";
-import { countWaiting } from "./waiting.js";
 
 /**
  * What is known of the reader. The ETag is that of the response that had the count, if one had it.
@@ -49,9 +47,6 @@ async function ask() {
   const asked = Date.now();
   if (document.visibilityState === "hidden" || !isDue(unread.asked, asked)) return;
   store(NAME, { ...unread, asked }); // before the response, for the other tabs
-  askForRole()
-    .then(countWaiting)
-    .catch(() => {});
   /** @type {Record<string, string>} */
   const headers = unread.etag ? { "If-None-Match": unread.etag } : {};
   const options = { headers, signal: AbortSignal.timeout(TIMEOUT) };
@@ -61,14 +56,6 @@ async function ask() {
   const { count } = await response.json();
   // In the meantime, the reader may have read some, or signed out.
   if (me && known().asked === asked) setUnread(count, response.headers.get("ETag"));
-}
-
-/** Show what the reader may do if they have become a moderator, or are none any more. */
-async function askForRole() {
-  const response = await fetch(`${root}/users/me`, { signal: AbortSignal.timeout(TIMEOUT) });
-  if (!response.ok) return;
-  const user = await response.json();
-  if (user.id === me?.id && user.role !== me.role) setMe(user);
 }
 
 /**

@@ -1,42 +1,66 @@
 // How many reports and applications wait for a moderator: beside the links to the page of moderation.
+// One tab asks, at most once a minute, and it also asks whether the reader is a moderator.
 
-import { me } from "./account.js";
-import { numberOf } from "./counts.js";
+import { me, setMe } from "./account.js";
+import { isDue, numberOf } from "./counts.js";
 import { all } from "./dom.js";
-import { root } from "./page.js";
+import { ready, root } from "./page.js";
 import { PREFIX, read, store } from "./storage.js";
+
+/** @typedef {{member: string, count: number, asked: number}} Waiting what is known */
 
 const NAME = "waiting";
 const TIMEOUT = 30_000; // milliseconds
 
+/** @returns {Waiting} */
+function known() {
+  const found = read(NAME);
+  return found?.member === me.id ? found : { member: me.id, count: 0, asked: 0 };
+}
+
 function show() {
-  const known = read(NAME);
-  const isKnown = me?.role === "moderator" && known?.moderator === me.id;
-  const number = isKnown ? numberOf(known.count) : "";
+  const number = me?.role === "moderator" ? numberOf(known().count) : "";
   for (const place of all(document, "[data-waiting]")) {
     place.textContent = number;
     place.hidden = number === "";
   }
 }
 
-/** Ask how much waits, if the reader is a moderator. Without a connection, what is known stays. */
-export async function countWaiting() {
+const fetchJson = async (path) => {
+  const response = await fetch(root + path, { signal: AbortSignal.timeout(TIMEOUT) });
+  return response.ok ? response.json() : null;
+};
+
+/** Ask for the role of the reader, and a moderator how much waits, if somebody looks at the page. */
+async function ask() {
+  const asked = Date.now();
+  if (document.visibilityState === "hidden" || !isDue(known().asked, asked)) return;
+  store(NAME, { ...known(), asked }); // before the response, for the other tabs
+  const user = await fetchJson("/users/me");
+  if (user === null || user.id !== me?.id) return; // they have signed out meanwhile
+  if (user.role !== me.role) setMe(user);
+  await countWaiting();
+}
+
+/** Ask how much waits, if the reader is a moderator. */
+async function countWaiting() {
   if (me?.role !== "moderator") return;
   const moderator = me.id;
-  const options = { signal: AbortSignal.timeout(TIMEOUT) };
-  const response = await fetch(`${root}/moderation/open`, options);
-  if (response.status === 403) store(NAME, null); // who is no moderator any more
-  if (!response.ok) return show();
-  const { reports, applications } = await response.json();
-  if (me?.id !== moderator) return; // they have signed out meanwhile
-  store(NAME, { moderator, count: reports + applications });
+  const found = await fetchJson("/moderation/open");
+  if (found === null || me?.id !== moderator) return;
+  store(NAME, { ...known(), count: found.reports + found.applications });
   show();
 }
 
-document.addEventListener("account", () => {
-  if (!me) store(NAME, null); // after sign-out, nothing is left in the browser
+/** Without a connection, what is known stays. After sign-out, nothing is left in the browser. */
+function update() {
   show();
-});
+  if (me) ask().catch(() => {});
+  else store(NAME, null);
+}
+
+document.addEventListener("account", update);
+document.addEventListener("visibilitychange", update);
 document.addEventListener("acted", () => countWaiting().catch(() => {}));
 addEventListener("storage", ({ key }) => key === PREFIX + NAME && show());
-show();
+ready(update);

@@ -159,6 +159,9 @@ def test_a_connection_that_was_closed_meanwhile_is_opened_again(start, connect, 
     [
         ("RCPT", "550 No such mailbox", PermanentError),
         ("RCPT", "451 Greylisted, try later", TemporaryError),
+        ("RCPT", "554 5.7.1 Relay access denied", TemporaryError),
+        ("RCPT", "530 Sign in first", TemporaryError),
+        ("MAIL", "552 5.3.4 Too large", PermanentError),
         ("DATA", "554 This is spam", PermanentError),
         ("DATA", "452 No room now", TemporaryError),
         ("MAIL", "553 This sender may not send", PauseError),  # which concerns all mails

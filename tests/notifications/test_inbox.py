@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from posting.accounts.models import User
 from posting.db.base import db
 from posting.db.types import now
+from posting.notifications import inbox
 from posting.notifications.models import Notification
 from tests.helpers.assertions import follow_pages
 from tests.helpers.notifications import add, read, told
@@ -77,7 +78,7 @@ class TestGroups:
         assert [group["unread"] for group in groups] == [1, 1]
         assert [names(group) for group in groups] == [["bob"], ["alice"]]
 
-    def test_a_deleted_account_is_nobody(self, app, alice, bob, eve, post):
+    def test_a_deleted_account_is_an_other_one(self, app, alice, bob, eve, post):
         for client in (bob, eve):
             client.add_comment(post, "x")
         with app.app_context():
@@ -85,7 +86,7 @@ class TestGroups:
             db.session.execute(sa.update(Notification).where(theirs).values(actor_id=None))
             db.session.commit()
         [group] = by_post(alice)
-        assert (group["unread"], group["actor_count"], names(group)) == (2, 1, ["eve"])
+        assert (group["unread"], group["actor_count"], names(group)) == (2, 2, ["eve"])
 
     def test_deleted_posts_are_left_out(self, alice, bob):
         post = bob.create_post("On looms", content="Ask @alice.")
@@ -101,7 +102,37 @@ class TestGroups:
             )
             db.session.commit()
         [group] = by_post(alice)
-        assert (names(group), group["latest"]["actor"]) == ([], None)
+        assert (names(group), group["actor_count"], group["latest"]["actor"]) == ([], 1, None)
+
+    def test_those_who_may_not_be_seen_take_no_place(self, app, alice, post, sign_in):
+        members = [sign_in(f"member{number}") for number in range(5)]
+        for member in members:
+            member.add_comment(post, "x")
+        with app.app_context():
+            hidden = User.id.in_([member.user["id"] for member in members[2:]])
+            db.session.execute(sa.update(User).where(hidden).values(pending_since=now()))
+            db.session.commit()
+        [group] = by_post(alice)
+        assert (names(group), group["actor_count"]) == (["member1", "member0"], 3)
+
+    def test_a_comment_that_is_deleted_meanwhile_hides_no_group(
+        self, app, alice, bob, post, monkeypatch
+    ):
+        for text in ("One", "Two"):
+            bob.add_comment(post, text)
+        paginate, deleted = inbox.paginate, told(alice)[0]
+
+        def delete_first(*args, **kwargs):
+            if deleted:
+                latest = Notification.id == deleted.pop("id")
+                db.session.execute(sa.delete(Notification).where(latest))
+                db.session.commit()
+                deleted.clear()
+            return paginate(*args, **kwargs)
+
+        monkeypatch.setattr(inbox, "paginate", delete_first)
+        [group] = by_post(alice)
+        assert (group["unread"], group["latest"]["comment"]["excerpt"]) == (1, "One")
 
 
 class TestPages:

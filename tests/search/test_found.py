@@ -174,7 +174,9 @@ def test_deletions_during_a_search_do_not_end_the_list(
     alice, anonymous, kind, monkeypatch, deleted
 ):
     items = [kind.create(alice, f"Found {number}") for number in range(12)]
-    newest = [item["id"] for item in reversed(items)]
+    # Two may have the time of one millisecond.
+    items.sort(key=lambda item: (item["created_at"], item["id"]), reverse=True)
+    newest = [item["id"] for item in items]
 
     def find_and_delete(*arguments):
         found = find(*arguments)

@@ -163,7 +163,8 @@ def test_a_draft_keeps_its_images(sign_up, three):
     add(page, three)
     page.get_by_role("button", name="Insert 0.png into the text").click()
     page.get_by_label("Describe 1.png").fill("A mill")
-    page.get_by_label("Text", exact=True).focus()
+    with page.expect_response(lambda response: response.request.method == "PATCH"):
+        page.get_by_label("Text", exact=True).focus()
     page.reload()
     expect(page.locator(ROWS)).to_have_count(3)
     for image in page.locator(f"{ROWS} img").all():

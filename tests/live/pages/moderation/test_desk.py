@@ -60,6 +60,21 @@ def test_what_waits_is_counted_beside_the_link(url, sign_up, sign_up_moderator):
     assert not morgan.evaluate(OVERFLOW)
 
 
+def test_reading_does_not_keep_the_count_away(sign_up, sign_up_moderator):
+    """A page that was read asks for the notifications that are left, and so not again so soon."""
+    ada, morgan = sign_up(), sign_up_moderator()
+    for title in ("On engines", "On looms"):
+        write(ada, title)
+    morgan.goto(ada.url)
+    morgan.context.clock.set_fixed_time(datetime.now(UTC) + timedelta(minutes=2))
+    with morgan.expect_response("**/moderation/open"):
+        morgan.evaluate("""() => {
+          const unread = JSON.parse(localStorage.getItem("posting:unread") ?? "{}");
+          localStorage.setItem("posting:unread", JSON.stringify({...unread, asked: Date.now()}));
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""")
+
+
 def test_lists_go_on(url, sign_up, sign_up_moderator):
     ada, morgan = sign_up(), sign_up_moderator()
     write(ada)
