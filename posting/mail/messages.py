@@ -33,7 +33,7 @@ def make_message(
     message["Subject"] = _one_line(subject)
     message["Date"] = format_datetime(time)
     message["Message-ID"] = f"<{id}@{sender.domain}>"
-    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: nobody's absence note answers it
+    message["Auto-Submitted"] = "auto-generated"  # so that no automatic reply answers it (RFC 3834)
     message.set_content(text, cte="quoted-printable")
     if html is not None:
         message.add_alternative(html, subtype="html", cte="quoted-printable")

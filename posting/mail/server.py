@@ -29,8 +29,8 @@ class Connection:
     def send(self, message: EmailMessage) -> None:
         """Hand over a mail with one recipient.
 
-        Raise PauseError if the server cannot be used at all, PermanentError if it refuses the
-        recipient or the mail for good, and TemporaryError for all else.
+        Raise PauseError if the server cannot be used at all. Raise PermanentError if it refuses
+        the recipient or the mail for good. Raise TemporaryError for every other failure.
         """
         smtp = self._open()
         try:
@@ -53,7 +53,7 @@ class Connection:
             raise TemporaryError(f"{self._server.name}: {_reason(error)}") from None
 
     def _refusal(self, code: int, answer: bytes | str) -> PermanentError | TemporaryError:
-        """Return the error of an answer to a recipient or a mail: 5yz is for good."""
+        """Return the error for an answer that refuses a recipient or a mail."""
         self.close()
         words = _words(code, answer)
         # A policy (5.7) or a missing sign-in concerns more than this mail.
@@ -91,7 +91,7 @@ class Connection:
     def _connect(self, opened: ExitStack) -> smtplib.SMTP:
         server = self._server
         context = ssl.create_default_context()
-        if server.is_local:  # nobody is in between, and its certificate names another host
+        if server.is_local:  # its certificate names another host, and no network is in between
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         smtp: smtplib.SMTP
         if server.begins_encrypted:

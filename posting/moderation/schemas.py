@@ -175,7 +175,7 @@ class Member(Author):
 
 
 class OpenCounts(Output):
-    """How much waits for a moderator."""
+    """The numbers of open reports and of applications."""
 
     reports = fields.Integer(
         metadata=described(2, f"Open reports. {MAX_COUNT} means that or more.")

@@ -159,7 +159,7 @@ class SeenQuery(Input):
 
 
 class NewComments(Output):
-    """How many comments on a post are new to you."""
+    """The number of comments on a post that are new to you."""
 
     id = Identifier("The ID of the post.")
     new = fields.Integer(

@@ -1,1 +1,1 @@
-"""What the service sends by itself, such as mails, until it is delivered."""
+"""The outbox: a queue of mails and the like, which the service sends by itself."""

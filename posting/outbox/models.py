@@ -1,4 +1,4 @@
-"""The table of what is to be sent."""
+"""The table of the outbox."""
 
 from datetime import datetime, timedelta
 

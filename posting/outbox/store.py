@@ -55,7 +55,7 @@ _TAKE = (
     )
     .returning(*_COLUMNS)
 )
-# Only whoever has taken a row last may say how it ended: nobody whose lease has ended.
+# A process may change a row only if no other process has taken the row since.
 _IS_MINE = sa.and_(Outgoing.id == sa.bindparam("own"), Outgoing.turn == sa.bindparam("own_turn"))
 _FINISH = sa.delete(Outgoing).where(_IS_MINE)
 _RETURN = sa.update(Outgoing).where(_IS_MINE).values(is_taken=False)
