@@ -26,6 +26,15 @@ wrk.headers["Content-Type"] = "application/json"
 {headers}
 wrk.body = '{body}'
 """
+# Two paths in turns, without a body.
+ALTERNATE = """
+{headers}
+local paths, number = {{"{first}", "{second}"}}, 0
+request = function()
+  number = number + 1
+  return wrk.format("PUT", paths[number % 2 + 1])
+end
+"""
 
 
 @dataclass
@@ -86,9 +95,18 @@ class Servers:
         self, body: dict[str, str], headers: Mapping[str, str] = NO_HEADERS
     ) -> tuple[str, ...]:
         """Return the options that make wrk send a POST request with this body."""
+        return self._script(SEND, headers, body=json.dumps(body))
+
+    def wrk_alternation(
+        self, first: str, second: str, headers: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Return the options that make wrk send PUT requests to two paths in turns."""
+        return self._script(ALTERNATE, headers, first=first, second=second)
+
+    def _script(self, text: str, headers: Mapping[str, str], **values: str) -> tuple[str, ...]:
         script = self.folder / f"send-{secrets.token_hex(8)}.lua"
         lines = (f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items())
-        script.write_text(SEND.format(headers="\n".join(lines), body=json.dumps(body)))
+        script.write_text(text.format(headers="\n".join(lines), **values))
         return "-s", str(script)
 
 

@@ -200,8 +200,9 @@ def delete(page: Page) -> None:
 
 def try_out(page: Page) -> None:
     """Open the form of an operation in the documentation of the API."""
+    page.goto(f"{page.url}#/posts/create_post")
+    page.reload()  # a link within the page opens nothing
     operation = page.locator("[id$='-create_post']")
-    operation.locator(".opblock-summary-control").click()
     operation.get_by_role("button", name="Try it out").click()
     operation.get_by_role("button", name="Execute").wait_for()
 
@@ -213,7 +214,7 @@ ACTIONS = {
     "moderator": {"moderation": act, "member": moderate, "post": delete},
 }
 # The pages on which moderators see more than other members.
-FOR_MODERATORS = ("front", "post", "unusual", "locked", "member", "moderation")
+FOR_MODERATORS = ("front", "post", "unusual", "locked", "member", "moderation", "keeping")
 
 
 def run(folder: Path, *command: str) -> None:
@@ -270,15 +271,17 @@ def list_pages(folder: Path, url: str) -> dict[str, str]:
             member.post(f"/posts/{id}/comments", json={"content": answer})
     locked = member.write("A post that is locked and pinned", "See below.")
     moderator = Member(url, MODERATOR, "Morgan")
-    run(folder, "users", "promote", MODERATOR)
+    run(folder, "users", "promote", MODERATOR, "--owner")
     for mark in ("lock", "pin"):
         moderator.session.put(f"{url}/posts/{locked}/{mark}", timeout=60).raise_for_status()
+    topics = requests.get(f"{url}/topics", timeout=60).json()
     reason = {"reason": f"See this line: {'one-long-line-' * 10}"}
     for target in (f"posts/{unusual}", f"posts/{post['id']}", f"users/{post['author']['id']}"):
         moderator.post(f"/{target}/reports", json=reason)
     return {
         "front": "/",
         "active": "/?sort=active",
+        "topic": f"/t/{topics[0]['id']}",
         "search": "/search?q=ab*+the",
         "found-comments": "/search?q=sunday&show=comments",
         "found-members": "/search?q=a&show=members",
@@ -301,6 +304,8 @@ def list_pages(folder: Path, url: str) -> dict[str, str]:
         "settings": "/settings",
         "inbox": "/inbox",
         "moderation": "/moderation",
+        "members": "/members",
+        "keeping": "/keeping",
         "unsent": "/unsent",
         "deleted": "/account-deleted",
         "about": "/about",

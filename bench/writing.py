@@ -10,6 +10,7 @@ from bench.servers import CORES, milliseconds
 OURS, LIMIT, POCKETBASE = "Posting", "bare Flask", "PocketBase"
 SYNCHRONOUS, MAXIMUM = "PocketBase with synchronous=FULL", "maximum"
 POST, COMMENT = "POST /posts: 2 KB", "POST /posts/{id}/comments"
+REACTION = "PUT /posts/{id}/reactions/{reaction}"
 NEW_COMMENT = {"content": "A comment of the ordinary kind."}
 LIMITS = {
     "POSTING_RATE_LIMITS": "on",
@@ -32,6 +33,10 @@ def on_sqlite(bench: Bench) -> Iterator[Row]:
     targets = {(OURS, LIMIT): 0.60, (OURS, SYNCHRONOUS): 0.80}
     yield Row(POST, bench.compare(with_pocketbase), targets)
     yield Row(COMMENT, bench.compare(comments), {(OURS, LIMIT): 0.65})
+    contenders = {REACTION: _reactions(bench, ours), COMMENT: comments[OURS]}
+    yield Row(
+        f"{REACTION}, another one each time", bench.compare(contenders), {(REACTION, COMMENT): 1.5}
+    )
     for name, contenders in ((POST, posts), (COMMENT, comments)):
         rates = bench.compare(contenders, connections=1)
         yield Row(f"{name}, one client", rates, {(OURS, LIMIT): 0.40})
@@ -77,6 +82,12 @@ def _contenders(bench: Bench, ours: str, bare: str) -> Iterator[dict[str, tuple[
             OURS: (f"{ours}/posts{path}", *bench.wrk_options(body, cookie)),
             LIMIT: (bare, *bench.wrk_options(row)),
         }
+
+
+def _reactions(bench: Bench, url: str) -> tuple[str, ...]:
+    cookie = {"Cookie": sign_up_and_in(url, "reacting")}
+    first, second = (f"/posts/{data.post_id(3)}/reactions/{name}" for name in ("heart", "laugh"))
+    return (url, *bench.wrk_alternation(first, second, cookie))
 
 
 def _pocketbase(bench: Bench, url: str) -> tuple[str, ...]:

@@ -52,7 +52,8 @@ max_requests_jitter = max_requests // 5  # so that they do not all restart at on
 preload_app = True
 
 # Threads keep slow clients apart. Up to four hold images that wait to be decoded, and up to half of
-# them hash passwords or wait to do so. The database pool has a connection for each thread.
+# them hash passwords or wait to do so. The database pool has a connection for each thread,
+# also for those of the outbox.
 worker_class = "gthread"
 threads = THREADS
 
@@ -85,6 +86,8 @@ limit_request_field_size = 4094
 # gunicorn has no timeout for the rest of a request, and each slow request holds a thread.
 # Connections inherit this timeout from their listening socket.
 RECEIVE_SECONDS = 10
+# For a client that does not read. nginx gives up earlier.
+SEND_SECONDS = 60
 
 # The app reads the headers that proxies set, by POSTING_PROXY_HOPS; gunicorn ignores them.
 forwarded_allow_ips = ""
@@ -99,7 +102,7 @@ class JsonLogger(Logger):
 
     def setup(self, cfg):
         # Not before PROMETHEUS_MULTIPROC_DIR is set, which prometheus_client reads when imported.
-        from posting.web.logs import JsonFormatter  # noqa: PLC0415
+        from posting.web.logs import JsonFormatter  # noqa: PLC0415 - as the comment says
 
         super().setup(cfg)
         for handler in self.error_log.handlers:
@@ -176,9 +179,12 @@ def restore_default_signals():
 
 
 def when_ready(server):
-    timeout = struct.pack("ll", RECEIVE_SECONDS, 0)
     for listener in server.LISTENERS:
-        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
+        for option, seconds in (
+            (socket.SO_RCVTIMEO, RECEIVE_SECONDS),
+            (socket.SO_SNDTIMEO, SEND_SECONDS),
+        ):
+            listener.sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", seconds, 0))
     urls = [url for url in map(str, server.LISTENERS) if url.startswith("http")]
     # The last worker prints it, below the lines of the other workers.
     server.first_run = describe_first_run_of(server.app.wsgi(), urls)

@@ -10,6 +10,7 @@ from posting import cli, config
 from posting.accounts import current_user
 from posting.accounts.views.applications import applications
 from posting.accounts.views.auth import auth
+from posting.accounts.views.export import own_data
 from posting.accounts.views.recovery import recovery
 from posting.accounts.views.tokens import tokens
 from posting.accounts.views.users import users
@@ -21,37 +22,54 @@ from posting.files.views import files
 from posting.images.views import images
 from posting.indexes import INDEXES
 from posting.invitations.views import invitations
+from posting.mail.channel import MailChannel
+from posting.mail.views import mails
 from posting.moderation.views.acts import moderation
 from posting.moderation.views.records import records
 from posting.moderation.views.reports import reports
 from posting.notifications.views import notifications
+from posting.ops.views import keeping
 from posting.outbox import delivery
 from posting.pages.feeds import feeds
 from posting.pages.views import pages
 from posting.posts.views import posts
+from posting.push.channel import PushChannel
+from posting.push.views import push
+from posting.reactions.views import reactions
+from posting.site import settings as site_settings
 from posting.site.views import site
+from posting.topics.views import topics
 from posting.web import errors, etags, hosts, logs, request_body, response_cache, security
 from posting.web.endpoint import IdConverter
 from posting.web.system import root, system
+from posting.webhooks.channel import WebhookChannel
+from posting.webhooks.views import webhooks
 
 BLUEPRINTS = (
     posts,
+    topics,
     comments,
+    reactions,
     images,
     files,
     avatars,
     users,
+    own_data,
     auth,
     applications,
     recovery,
     tokens,
     invitations,
     notifications,
+    mails,
+    push,
+    webhooks,
     changes,
     reports,
     moderation,
     records,
     site,
+    keeping,
     system,
 )
 BEFORE_REQUEST = (
@@ -61,7 +79,6 @@ BEFORE_REQUEST = (
     hosts.refuse_other_hosts,  # before checks that compare the request with its host
     security.refuse_cross_site_writes,
 )
-CHANNELS: tuple[delivery.Channel, ...] = ()
 AFTER_REQUEST = (
     security.add_headers,  # first: the ETag is made from the whole response
     response_cache.store_shared,  # with all headers, but before a 304 loses its body
@@ -84,6 +101,16 @@ class Service(Flask):
         """
         path = super().auto_find_instance_path()
         return path if Path(path).name == "instance" else str(Path.cwd() / "instance")
+
+
+def make_channels(app: Flask) -> list[delivery.Channel]:
+    """Return the ways to send something that the settings allow."""
+    channels: list[delivery.Channel] = [PushChannel()]
+    if config.sends_mails(app.config):
+        channels.append(MailChannel(app))
+    if app.config["WEBHOOKS"] != "off":
+        channels.append(WebhookChannel())
+    return channels
 
 
 def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
@@ -111,16 +138,16 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
 
     for check in BEFORE_REQUEST:
         app.before_request(check)
-    if not config.everyone_may_read(app.config):  # after the errors of the others
-        app.before_request(current_user.refuse_visitors_without_endpoint)
+    app.before_request(current_user.refuse_visitors_without_endpoint)  # after other errors
     for finish in reversed(AFTER_REQUEST):  # Flask calls the last one first
         app.after_request(finish)
     # Each middleware wraps those before it.
     response_cache.init_app(app)
     security.init_app(app)  # around the cache, whose responses are for every origin
+    site_settings.init_app(app)  # around both, which depend on who may read
     hosts.init_app(app)  # around the cache, whose keys contain the client's host and scheme
     request_body.init_app(app)  # around all others, since it must see every response
 
-    delivery.init_app(app, CHANNELS)
+    delivery.init_app(app, make_channels(app))
     migrations.init_app(app, unmanaged_tables=tuple(index.table for index in INDEXES))
     return app

@@ -39,6 +39,9 @@ SIGNUP = ("open", "approval", "invitation", "closed")  # who may create an accou
 INVITATIONS = ("moderators", "members")  # who may invite others
 MODERATION_LOG = ("moderators", "public")
 READING = ("everyone", "members")  # who may read
+WEBHOOKS = ("public", "all", "off")  # the addresses that webhooks may have
+MAX_NAME, MAX_DESCRIPTION = 60, 200  # characters
+FIXED = "FIXED"  # the names of the settings that the operator has set
 ABOUT = "about.md"  # the operator's files in the instance folder
 CUSTOM_CSS = "custom.css"
 PREFIX = "POSTING_"
@@ -257,10 +260,12 @@ SETTINGS = (
     Setting("DATABASE_URL", parse_database_url, "sqlite:///posting.db"),
     Setting("PUBLIC_URL", parse_public_url, None),
     Setting("PROXY_HOPS", integer(0, 10), 0),
-    Setting("NAME", one_line(60), "Posting"),
-    Setting("DESCRIPTION", one_line(200), ""),
+    Setting("NAME", one_line(MAX_NAME), "Posting"),
+    Setting("DESCRIPTION", one_line(MAX_DESCRIPTION), ""),
     Setting("SMTP_URL", parse_smtp_url, None),
     Setting("MAIL_FROM", parse_mail_from, None),
+    Setting("MAIL_RATE", parse_rate, Rate(100, "minute")),
+    Setting("WEBHOOKS", choice(*WEBHOOKS), "public"),
     Setting("PAGES", parse_switch, default=True),
     Setting("READING", choice(*READING), "everyone"),
     Setting("TRUSTED_ORIGINS", parse_origins, frozenset()),
@@ -277,6 +282,7 @@ SETTINGS = (
     Setting("LIMIT_SIGNIN", parse_rate, Rate(20, "hour")),
     Setting("LIMIT_PASSWORDS", parse_rate, Rate(60, "hour")),
     Setting("LIMIT_SIGNUP", parse_rate, Rate(60, "hour")),
+    Setting("LIMIT_LINKS", parse_rate, Rate(3, "hour")),
     Setting("LIMIT_POSTS", parse_rate, Rate(300, "hour")),
     Setting("LIMIT_COMMENTS", parse_rate, Rate(600, "hour")),
     Setting("LIMIT_MENTIONS", parse_rate, Rate(300, "day")),
@@ -447,6 +453,11 @@ def everyone_may_read(config: Mapping[str, Any]) -> bool:
     return bool(config["READING"] == "everyone")
 
 
+def sends_mails(config: Mapping[str, Any]) -> bool:
+    """Return whether the service has a mail server."""
+    return config["SMTP_URL"] is not None
+
+
 def load(app: Flask, overrides: Mapping[str, Any]) -> None:
     """Read all settings into `app.config`.
 
@@ -470,14 +481,27 @@ def load(app: Flask, overrides: Mapping[str, Any]) -> None:
     app.config.update({name: value for name, value in overrides.items() if name not in names})
     for setting in SETTINGS:
         app.config[setting.name] = _value(setting, overrides)
-    if app.config["SMTP_URL"]:
-        for name in ("MAIL_FROM", "PUBLIC_URL"):
-            if not app.config[name]:
-                raise StartError(f"{PREFIX}SMTP_URL needs {PREFIX}{name} as well. Set both.")
+    fixed = {setting.name for setting in SETTINGS if _given(setting, overrides)[1]}
+    app.config[FIXED] = frozenset(fixed)
+    _require_what_mails_need(app.config)
     if app.testing:
         for name, default in (("PASSWORD_HASH", CHEAP_PASSWORD_HASH), ("RATE_LIMITS", False)):
             if name not in overrides and not os.environ.get(PREFIX + name, "").strip():
                 app.config[name] = default
+
+
+def _require_what_mails_need(settings: Mapping[str, Any]) -> None:
+    """Raise StartError if there is a mail server, and a setting is missing that mails need."""
+    if not sends_mails(settings):
+        return
+    for name in ("MAIL_FROM", "PUBLIC_URL"):
+        if not settings[name]:
+            raise StartError(f"{PREFIX}SMTP_URL needs {PREFIX}{name} as well. Set both.")
+    if not settings["PAGES"]:
+        raise StartError(
+            f"{PREFIX}SMTP_URL needs the pages, since mails have links to them. "
+            f"Set {PREFIX}PAGES=on, or remove {PREFIX}SMTP_URL."
+        )
 
 
 def _unknown(name: str, prefix: str = "") -> StartError:
@@ -492,16 +516,21 @@ def _unknown(name: str, prefix: str = "") -> StartError:
 
 
 def _value(setting: Setting, overrides: Mapping[str, Any]) -> Any:
-    if setting.name in overrides:
-        source, value = setting.name, overrides[setting.name]
-    else:
-        source, value = setting.variable, os.environ.get(setting.variable)
-    text = "" if value is None else str(value).strip()
+    source, text = _given(setting, overrides)
     if not text:
         return setting.default
     try:
         return setting.parse(text)
     except ValueError as error:
         # A URL of a database or of a mail server may contain a password.
-        shown = "" if setting.name in {"DATABASE_URL", "SMTP_URL"} else f"; it is {str(value)!r}"
+        shown = "" if setting.name in {"DATABASE_URL", "SMTP_URL"} else f"; it is {text!r}"
         raise StartError(f"{source} {error}{shown}.") from None
+
+
+def _given(setting: Setting, overrides: Mapping[str, Any]) -> tuple[str, str]:
+    """Return where a setting is set, and its text, which is empty if it is not set."""
+    if setting.name in overrides:
+        source, value = setting.name, overrides[setting.name]
+    else:
+        source, value = setting.variable, os.environ.get(setting.variable)
+    return source, "" if value is None else str(value).strip()

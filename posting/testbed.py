@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 from marshmallow import ValidationError
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from posting.accounts.models import MODERATOR, User
+from posting.accounts.models import ROLES, User
 from posting.accounts.passwords import hash_password
 from posting.accounts.schemas import Profile
 from posting.accounts.store import find_account, insert_user
@@ -157,14 +157,14 @@ def _hash_of_password(_method: str) -> str:
 def sign_in(app: Flask, username: str, *, role: str | None = None, **profile: Any) -> Client:
     """Return a client that is signed in, after creating the account if there is none.
 
-    The account gets `role`, which is member or moderator. Without `role`, a new account is a
+    The account gets `role`, which is member, moderator or owner. Without `role`, a new account is a
     member, and an existing account keeps its role. This does not depend on settings, such as a
     closed sign-up.
 
     Raise ValueError if the name, the role or the profile is not valid.
     """
-    if role not in {None, "member", MODERATOR}:
-        raise ValueError(f"The role must be member or moderator, not {role!r}.")
+    if role not in {None, *ROLES}:
+        raise ValueError(f"The role must be member, moderator or owner, not {role!r}.")
     if has_app_context():
         roll_back_session()  # the test's own, which may lock what is written here
     with app.app_context():

@@ -133,6 +133,12 @@ def posting_moderator(posting_sign_in: Callable[..., "Client"]) -> "Client":
 
 
 @pytest.fixture
+def posting_owner(posting_sign_in: "Callable[..., Client]") -> "Client":
+    """A client that is signed in as an owner."""
+    return posting_sign_in("olive", role="owner")
+
+
+@pytest.fixture
 def posting_authorization(posting_sign_in: Callable[..., "Client"]) -> dict[str, str]:
     """The header `Authorization` of a program, with a token of `robin` that may write."""
     return posting_sign_in("robin").authorization()

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
@@ -29,15 +29,20 @@ from hypothesis import HealthCheck, settings
 from posting import create_app, testbed
 from posting.accounts.store import insert_user
 from posting.db.base import db
-from posting.db.commits import CommitWatch
 from posting.db.engine import close_connections
 from posting.db.transactions import unit_of_work
 from posting.db.types import now
 from posting.images import codec as imaging
+from posting.images.codec import FACE_LIMITS
 from posting.invitations.store import create_invitation
+from posting.site.store import lock_site, replace_logo
+from posting.topics.store import insert_topic
+from posting.web.response_cache import ResponseCache
+from posting.webhooks.store import create_webhook
 from tests.helpers import ROOT, pictures
 from tests.helpers.assertions import assert_consistent, assert_indexed
 from tests.helpers.changes import cursor_of_now
+from tests.helpers.https import ANSWER, Certificate, Listener, make_certificate
 
 pytest_plugins = ["pytester", "posting.testing"]
 
@@ -260,12 +265,16 @@ def app(posting_app: Flask) -> Flask:
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The SQL statements sent so far. The response cache is off."""
-    monkeypatch.setattr(CommitWatch, "version", lambda _: None)
+    """The SQL statements sent so far, without that for the settings of the site.
+
+    The response cache is off.
+    """
+    monkeypatch.setattr(ResponseCache, "_look_up", lambda *_: None)
     sent: list[str] = []
 
     def append(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        sent.append(statement)
+        if "FROM site" not in statement:
+            sent.append(statement)
 
     sa.event.listen(sa.Engine, "before_cursor_execute", append)
     yield sent
@@ -354,6 +363,28 @@ def flask(app: Flask) -> Callable[..., tuple[int, str]]:
     return flask
 
 
+@pytest.fixture(scope="session")
+def https_certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    return make_certificate(tmp_path_factory.mktemp("certificate"))
+
+
+@pytest.fixture
+def listen(
+    https_certificate: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Listener]]:
+    """Return a function that starts an HTTPS server whose certificate is trusted."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(https_certificate[1]))
+    started: list[Listener] = []
+
+    def listen(*parts: bytes, answer: Callable[[], Iterable[bytes]] | None = None) -> Listener:
+        started.append(Listener(https_certificate, answer or (lambda: parts or [ANSWER])))
+        return started[-1]
+
+    yield listen
+    for listener in started:
+        listener.close()
+
+
 @pytest.fixture
 def sign_in(posting_sign_in: Callable[..., Client]) -> Callable[..., Client]:
     return posting_sign_in
@@ -412,9 +443,26 @@ def moderator(posting_moderator: Client) -> Client:
 
 
 @pytest.fixture
+def owner(posting_owner: Client) -> Client:
+    return posting_owner
+
+
+@pytest.fixture
 def post(alice: Client) -> dict[str, Any]:
     """A post by Alice."""
     return alice.create_post("On engines")
+
+
+def add_webhook(app: Flask, creator_id: str) -> str:
+    """Add a webhook, and return its id."""
+    with app.app_context(), unit_of_work():
+        return str(create_webhook(creator_id, "https://chat.example.net/x", ["post.created"])["id"])
+
+
+def add_topic(app: Flask) -> str:
+    """Add a topic, and return its id."""
+    with app.app_context(), unit_of_work():
+        return str(insert_topic({"name": f"Looms {secrets.token_hex(4)}", "color": "green"})["id"])
 
 
 def apply(app: Flask) -> str:
@@ -446,6 +494,14 @@ def set_avatar(client: Client) -> str:
     form = {"file": (BytesIO(pictures.png()), "a.png")}
     url: str = client.put("/users/me/avatar", data=form).json["avatar_url"]
     return url
+
+
+def set_logo(app: Flask) -> str:
+    """Set the logo of the site, and return its id."""
+    with app.app_context(), unit_of_work():
+        replace_logo(lock_site(), {side: pictures.png() for side in FACE_LIMITS})
+    id: str = app.test_client().get("/site").json["logo_url"].rpartition("/")[2]
+    return id
 
 
 def add_image_of_comment(client: Client, post: dict[str, Any]) -> str:
@@ -485,9 +541,11 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "unattached": lambda: alice.send_image()["id"],
         "image_of_comment": lambda: add_image_of_comment(alice, post),
         "document": lambda: add_file(alice, post),
+        "mailbox": lambda: "m" * 21,
         "unattached_file": lambda: alice.send_file()["id"],
         "file_of_comment": lambda: add_file_of_comment(alice, post),
         "avatar": lambda: set_avatar(alice).rpartition("/")[2],
+        "logo": lambda: set_logo(alice.application),
         "face": lambda: set_avatar(alice) and alice.user["id"],
         "side": lambda: "640",
         "user": lambda: alice.user["id"],
@@ -497,6 +555,8 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "application": lambda: apply(alice.application),
         "report": lambda: report(alice, alice.add_comment(post, "A comment")),
         "invitation": lambda: invite(alice.application, alice.user["id"]),
+        "webhook": lambda: add_webhook(alice.application, alice.user["id"]),
+        "topic": lambda: add_topic(alice.application),
         "cursor": lambda: cursor_of_now(alice),
     }
     return lambda kind: ids[kind]()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from posting.accounts.mentions import find_mentions
 from posting.db.types import ID_LENGTH
 from posting.markdown import EXTRA_LENGTH, MAX_GROWTH, MAX_TAGS
-from posting.ops import archive
+from posting.ops.archive.exporting import export_to_path
 from posting.pages import highlight, markdown
 from posting.search.words import parse_query, split_words
 from tests.conftest import MANY
@@ -94,7 +94,7 @@ def test_hostile_texts_are_cheap_in_every_request(text, alice, anonymous, tmp_pa
         assert within(SECONDS, anonymous.get, shown).status_code == 200
     file = tmp_path / "archive.jsonl.gz"
     with alice.application.app_context():
-        within(2 * SECONDS, archive.export_to_path, file, replace=True)
+        within(2 * SECONDS, export_to_path, file, replace=True)
     assert json.dumps(text).encode() in gzip.decompress(file.read_bytes())
     assert "cannot be rendered" not in caplog.text
 

@@ -13,24 +13,34 @@ from marshmallow import ValidationError
 
 from posting.accounts import passwords, store
 from posting.accounts.deletion import clear_account, count_content, delete_account
-from posting.accounts.models import ACTIVE, MODERATOR, PENDING, STATES, SUSPENDED
-from posting.accounts.recovery import create_link
-from posting.accounts.schemas import ROLES, Profile, RemovalQuery
+from posting.accounts.models import (
+    ACTIVE,
+    MEMBER,
+    MODERATOR,
+    OWNER,
+    PENDING,
+    ROLES,
+    STATES,
+    SUSPENDED,
+)
+from posting.accounts.recovery import LINK_LIFETIME, create_link
+from posting.accounts.schemas import Profile, RemovalQuery
 from posting.accounts.store import find_account, list_accounts, lock_account
 from posting.cli import escape, examples, json_option, link_base, print_link, warn_about_links
 from posting.db.migrations import require_current
 from posting.db.transactions import Row, unit_of_work
 from posting.db.types import now, to_rfc3339, truncate_to_milliseconds
+from posting.mail.models import APPROVED, PASSWORD_CHANGED
+from posting.mail.store import queue_mail
 from posting.moderation import log
 from posting.moderation.members import describe_account
-from posting.plurals import count
+from posting.plurals import count, with_article
 from posting.progress import progress
 from posting.web.schemas import TimestampInput
 
 DATE = click.DateTime(["%Y-%m-%d"])
 ACCOUNT_LINE = "{:32} {:9} {:9} {:10} {}"
 FIRST_LINK_LIFETIME = timedelta(days=3)
-RESET_LINK_LIFETIME = timedelta(days=1)
 LINKS_LIFETIME, MAX_LINKS_LIFETIME = timedelta(days=14), timedelta(days=90)
 LINKS_PER_COMMIT = 100
 
@@ -62,11 +72,14 @@ def users() -> None:
     """Manage accounts."""
 
 
-@examples("flask users create ada", "flask users create ada --moderator")
+@examples(
+    "flask users create ada", "flask users create ada --moderator", "flask users create ada --owner"
+)
 @users.command("create")
 @click.argument("name")
-@click.option("--moderator", is_flag=True, help="Make NAME a moderator.")
-def create(name: str, moderator: bool) -> None:
+@click.option("--moderator", "role", flag_value=MODERATOR, help="Make NAME a moderator.")
+@click.option("--owner", "role", flag_value=OWNER, help="Make NAME an owner.")
+def create(name: str, role: str | None) -> None:
     """Create an account, and print a link by which its owner chooses the password.
 
     The link works once, within three days. This does not depend on POSTING_SIGNUP.
@@ -77,7 +90,7 @@ def create(name: str, moderator: bool) -> None:
     except ValidationError as error:
         details = " ".join(error.normalized_messages()["username"])
         raise click.ClickException(f"The name {name} is not accepted. {details}") from None
-    role = MODERATOR if moderator else "member"
+    role = role or MEMBER
     with unit_of_work():
         try:
             user = store.create_account(**fields, role=role, password_hash=passwords.dummy_hash())
@@ -85,7 +98,7 @@ def create(name: str, moderator: bool) -> None:
             raise click.ClickException(f"The name {name} is taken.") from None
         _record("created", user["id"])
         code, expires_at = create_link(user["id"], FIRST_LINK_LIFETIME)
-    click.echo(f"{name} is a {role} now.")
+    click.echo(f"{name} is {with_article(role)} now.")
     _print_reset_link(name, code, expires_at)
 
 
@@ -169,7 +182,7 @@ def print_reset_link(name: str) -> None:
     """
     with unit_of_work():
         user = _lock_user(name)
-        code, expires_at = create_link(user.id, RESET_LINK_LIFETIME)
+        code, expires_at = create_link(user.id, LINK_LIFETIME)
         _record("reset link", user.id)
     if user.state != ACTIVE:
         command = "restore" if user.state == SUSPENDED else "approve"
@@ -236,16 +249,21 @@ def approve(name: str) -> None:
         if not store.approve_account(user.id):
             click.echo(f"{user.username} needs no approval.")
             return
+        queue_mail(APPROVED, user.id)
         _record("approved", user.id)
     click.echo(f"{user.username} may sign in now.")
 
 
-@examples("flask users promote ada")
+@examples("flask users promote ada", "flask users promote ada --owner")
 @users.command("promote")
 @click.argument("name")
-def promote(name: str) -> None:
-    """Make NAME a moderator, who may delete any post, comment, image or file."""
-    _set_role(name, MODERATOR)
+@click.option("--owner", is_flag=True, help="Make NAME an owner, who may also make moderators.")
+def promote(name: str, owner: bool) -> None:
+    """Make NAME a moderator, who may delete any post, comment, image or file.
+
+    An owner becomes a moderator with it, unless there is no other owner.
+    """
+    _set_role(name, OWNER if owner else MODERATOR)
 
 
 @examples("flask users demote ada")
@@ -253,7 +271,7 @@ def promote(name: str) -> None:
 @click.argument("name")
 def demote(name: str) -> None:
     """Make NAME an ordinary member again."""
-    _set_role(name, "member")
+    _set_role(name, MEMBER)
 
 
 @examples(
@@ -277,7 +295,7 @@ def suspend(name: str, reason: str | None, until: datetime | None) -> None:
     if reason is not None:
         _require_valid_reason(reason)
     with unit_of_work():
-        user = _lock_approved_user(name)
+        user = _lock_approved_user(name, keeps_role=False)
         has_reason = reason in {None, user.suspension_reason}
         if user.state == SUSPENDED and user.suspended_until == until and has_reason:
             click.echo(f"{user.username} is suspended already.")
@@ -323,6 +341,7 @@ def reset_password(name: str) -> None:
         user = _lock_user(name)
         store.store_password_hash(user.id, password_hash)
         store.sign_out_everywhere(user.id)
+        queue_mail(PASSWORD_CHANGED, user.id)
         _record("password reset", user.id)
     click.echo(f"{user.username} has a new password and is signed out everywhere.")
 
@@ -343,7 +362,8 @@ def delete(name: str, content: str, yes: bool) -> None:
     The service may run meanwhile: thousands of posts and comments take several steps. If the
     command is interrupted, run it again.
     """
-    user, with_content = _get_user(name), content == "delete"
+    with unit_of_work():
+        user, with_content = _lock_user(name, keeps_role=False), content == "delete"
     total = count_content(user.id)
     if not yes:
         fate = "are deleted too" if with_content else "stay without an author"
@@ -354,7 +374,7 @@ def delete(name: str, content: str, yes: bool) -> None:
     with progress(f"Deleting {user.username}", total) as advance:
         clear_account(user.id, with_content=with_content, advance=advance)
     with unit_of_work():
-        user = _require(lock_account(user.id), name)
+        user = _lock_user(name, keeps_role=False)
         delete_account(user.id, with_content=with_content)
         _record("deleted", user.id)
     click.echo(f"{user.username} is deleted.")
@@ -379,14 +399,25 @@ def _get_user(name: str) -> Row:
     return _require(find_account(name), name)
 
 
-def _lock_user(name: str) -> Row:
-    """Lock an account, which may have been deleted since its name was looked up."""
-    return _require(lock_account(_get_user(name).id), name)
+def _lock_user(name: str, *, keeps_role: bool = True) -> Row:
+    """Lock an account, which may have been deleted since its name was looked up.
+
+    If it does not keep its role, raise ClickException for the only active owner.
+    """
+    id = _get_user(name).id
+    if not keeps_role:
+        try:
+            store.require_other_owner(id)
+        except store.LastOwner:
+            raise click.ClickException(
+                f"{name} is the only active owner. First run: flask users promote OTHER --owner"
+            ) from None
+    return _require(lock_account(id), name)
 
 
-def _lock_approved_user(name: str) -> Row:
+def _lock_approved_user(name: str, *, keeps_role: bool = True) -> Row:
     """Lock an account as `_lock_user` does. Raise ClickException if it waits for approval."""
-    user = _lock_user(name)
+    user = _lock_user(name, keeps_role=keeps_role)
     if user.state == PENDING:
         raise click.ClickException(
             f"{user.username} waits for approval. "
@@ -403,12 +434,12 @@ def _require(account: Found | None, name: str) -> Found:
 
 def _set_role(name: str, role: str) -> None:
     with unit_of_work():
-        user = _lock_approved_user(name)
-        if not store.set_role(user, role):
-            click.echo(f"{user.username} is a {role} already.")
+        user = _lock_approved_user(name, keeps_role=role == OWNER)
+        if not store.set_role(user, role, actor_id=None):
+            click.echo(f"{user.username} is {with_article(role)} already.")
             return
-        _record("promoted" if role == MODERATOR else "demoted", user.id)
-    click.echo(f"{user.username} is a {role} now.")
+        _record(log.action_of(user.role, role), user.id)
+    click.echo(f"{user.username} is {with_article(role)} now.")
 
 
 def _record(action: str, user_id: str, reason: str | None = None) -> None:

@@ -5,13 +5,13 @@ from typing import cast
 
 import flask_login
 import sqlalchemy as sa
-from flask import Flask, Request, Response, g, request
+from flask import Flask, Request, Response, current_app, g, request
 from flask.sessions import SessionInterface
 from werkzeug.exceptions import Forbidden, NotFound
 
 from posting.accounts import schemas, sessions, store, tokens
-from posting.accounts.models import MODERATOR
-from posting.config import cookie_name, is_https
+from posting.accounts.models import MEMBER, OWNER
+from posting.config import cookie_name, everyone_may_read, is_https
 from posting.db.transactions import Row
 from posting.web.endpoint import SAFE_METHODS, Access, current_endpoint
 from posting.web.errors import Coded, NotSignedIn, respond
@@ -25,11 +25,20 @@ class CurrentUser(flask_login.UserMixin):  # type: ignore[misc]  # it has no typ
 
     id: str
     username: str
-    is_moderator: bool
+    role: str
     profile: dict[str, str | None]  # as it is sent
     session_id: str | None
     token_id: str | None
     may_write: bool
+
+    @property
+    def is_moderator(self) -> bool:
+        """Whether the user is a moderator or an owner."""
+        return self.role != MEMBER
+
+    @property
+    def is_owner(self) -> bool:
+        return self.role == OWNER
 
     def as_author(self) -> dict[str, str | None]:
         """Return the user as the author of what they write."""
@@ -45,6 +54,16 @@ current_user = cast(CurrentUser, flask_login.current_user)
 class NotModerator(Coded, Forbidden):
     error_code = "not_moderator"
     description = "Only moderators may do this."
+
+
+class NotSiteOwner(Coded, Forbidden):
+    error_code = "not_site_owner"
+    description = "Only owners of the site may do this."
+
+
+class NotConfirmed(Coded, Forbidden):
+    error_code = "not_confirmed"
+    description = "Give your password again first, with POST /session-confirmations."
 
 
 def current_user_id() -> str:
@@ -107,7 +126,7 @@ def refuse_visitors_without_endpoint() -> None:
     So visitors get no 404 and no 405, and nothing of a view that declares no access rule. The
     endpoints check their own rules.
     """
-    if current_endpoint() is None:
+    if current_endpoint() is None and not everyone_may_read(current_app.config):
         require_reader()
 
 
@@ -133,6 +152,27 @@ def require_session() -> None:
     user = _sign_in()
     if user.token_id:
         raise tokens.TokenNotAllowed
+
+
+def require_moderator_session() -> None:
+    """Raise an error as `require_session` does, and 403 unless the user is a moderator."""
+    require_session()
+    if not current_user.is_moderator:
+        raise NotModerator
+
+
+def require_owner_session() -> None:
+    """Raise an error as `require_session` does, and 403 unless the user is an owner."""
+    require_session()
+    if not current_user.is_owner:
+        raise NotSiteOwner
+
+
+def require_confirmed_owner() -> None:
+    """Raise an error as `require_owner_session` does, and 403 without the password given again."""
+    require_owner_session()
+    if not sessions.is_confirmed(current_user.session_id):
+        raise NotConfirmed
 
 
 def _sign_in() -> CurrentUser:
@@ -189,6 +229,21 @@ SESSION_REQUIRED = Access(
     security=[{"session": []}],
     errors=[NotSignedIn, tokens.InvalidToken, tokens.TokenNotAllowed],
 )
+MODERATOR_SESSION_REQUIRED = Access(
+    require_moderator_session,
+    security=SESSION_REQUIRED.security,
+    errors=[*SESSION_REQUIRED.errors, NotModerator],
+)
+OWNER_SESSION_REQUIRED = Access(
+    require_owner_session,
+    security=SESSION_REQUIRED.security,
+    errors=[*SESSION_REQUIRED.errors, NotSiteOwner],
+)
+CONFIRMED_OWNER_REQUIRED = Access(
+    require_confirmed_owner,
+    security=SESSION_REQUIRED.security,
+    errors=[*OWNER_SESSION_REQUIRED.errors, NotConfirmed],
+)
 # The view ends the session that was sent, if there is one.
 SESSION_OPTIONAL = Access(lambda: None, security=[{"session": []}, {}])
 
@@ -234,6 +289,12 @@ def get_own_account() -> Row:
     return user
 
 
+def lock_as_owner() -> None:
+    """Lock all owners. Raise 403 if the current user is not one of them any more."""
+    if all(owner.id != current_user.id for owner in store.lock_owners()):
+        raise NotSiteOwner
+
+
 def lock_current_user(*, exclusively: bool = False) -> None:
     """Lock the current user's account against deletion. Take this lock before those of posts.
 
@@ -267,7 +328,7 @@ def _find_user(sent: Request) -> CurrentUser | None:
     return CurrentUser(
         id=found.id,
         username=found.username,
-        is_moderator=found.role == MODERATOR,
+        role=found.role,
         profile={name: getattr(found, name) for name in PROFILE},
         session_id=found.session_id,
         token_id=found.token_id,

@@ -17,6 +17,7 @@ from posting.notifications import deletion as notifications
 from posting.outbox.models import Outgoing
 from posting.posts import deletion as posts
 from posting.posts.store import count_posts_by
+from posting.reactions import deletion as reactions
 from posting.web.idempotency import IdempotencyKey
 
 OUTGOING_PER_STEP = 2000
@@ -39,6 +40,7 @@ def clear_account(
     for step in (  # in the order of their locks
         partial(comments.clear_step, user_id, with_content=with_content),
         partial(posts.clear_step, user_id, with_content=with_content),
+        partial(reactions.clear_step, user_id),
         partial(notifications.clear_step, user_id),
         partial(_delete_outgoing, user_id),
         partial(_delete_responses, user_id),
@@ -58,14 +60,17 @@ def delete_a_step(user_id: str) -> int:
 
     This is for a unit of work of its own. Notifications stay.
     """
-    deleted = comments.clear_step(user_id, with_content=True).cleared
-    return deleted or posts.clear_step(user_id, with_content=True).cleared
+    step = comments.clear_step(user_id, with_content=True)
+    if step.cleared or step.has_more:  # some of its reactions may go before a comment
+        return step.cleared
+    return posts.clear_step(user_id, with_content=True).cleared
 
 
 def delete_account(user_id: str, *, with_content: bool) -> None:
     """Delete a locked account, its sessions, and what `clear_account` has left."""
     comments.clear_rest(user_id, with_content=with_content)
     posts.clear_rest(user_id, with_content=with_content)
+    reactions.clear_rest(user_id)
     delete_unattached(user_id)
     after_commit(partial(notifications.clear_late, user_id))
     deleted = sa.delete(User).where(User.id == user_id).returning(User.pending_since)

@@ -27,9 +27,10 @@ from posting.web.hosts import base_url
 SESSION_IDLE = timedelta(days=30)
 SESSION_LIFETIME = timedelta(days=90)
 SESSIONS_PER_USER = 50
+CONFIRMATION_LIFETIME = timedelta(minutes=5)
 TOKENS_PER_USER = 50
 APPLICATION_LIFETIME = timedelta(days=30)
-MODERATOR = "moderator"
+MEMBER, MODERATOR, OWNER = ROLES = ("member", "moderator", "owner")
 ACTIVE, PENDING, SUSPENDED = STATES = ("active", "pending", "suspended")
 _NOW = bindparam(None, callable_=now, type_=UtcDateTime())  # when a statement is executed
 _APPLICATIONS_SINCE = bindparam(
@@ -64,7 +65,7 @@ class User(EditedAt):
     username: Mapped[str] = mapped_column(bytewise(32))
     display_name: Mapped[str | None] = mapped_column(String(64))
     bio: Mapped[str | None] = mapped_column(String(500))
-    role: Mapped[str] = mapped_column(String(16), default="member")
+    role: Mapped[str] = mapped_column(String(16), default=MEMBER)
     avatar_id: Mapped[str | None] = mapped_column(Identifier)
     password_hash: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime] = mapped_column(default=now)
@@ -76,8 +77,9 @@ class User(EditedAt):
     last_seen_at: Mapped[datetime | None] = mapped_column()  # null before the first sign-in
 
     avatar_url: Mapped[str | None] = column_property(type_coerce(avatar_id, AvatarUrl()))
-    # Not a parameter, which could not be matched with the partial index.
-    is_moderator: Mapped[bool] = column_property(role == literal_column(f"'{MODERATOR}'"))
+    # Owners are moderators too. Parameters could not be matched with the partial index.
+    is_moderator: Mapped[bool] = column_property(role != literal_column(f"'{MEMBER}'"))
+    is_owner: Mapped[bool] = column_property(role == literal_column(f"'{OWNER}'"))
     is_pending: Mapped[bool] = column_property(pending_since.is_not(None))
     # The table may still have older applications, which a later sign-up deletes.
     is_applying: Mapped[bool] = column_property(pending_since > _APPLICATIONS_SINCE)
@@ -92,12 +94,13 @@ class User(EditedAt):
 
     __table_args__ = (
         Index("uq_users_username", func.lower(username), unique=True),
+        Index(None, created_at, id),
         partial_index(pending_since, id, where=pending_since.is_not(None)),
-        partial_index(id, where=role == MODERATOR, name="ix_users_moderators"),
+        partial_index(id, where=role != MEMBER, name="ix_users_moderators"),
         CheckConstraint("length(username) BETWEEN 3 AND 32", name="username_length"),
         CheckConstraint("length(display_name) <= 64", name="display_name_length"),
         CheckConstraint("length(bio) <= 500", name="bio_length"),
-        CheckConstraint("role IN ('member', 'moderator')", name="role"),
+        CheckConstraint("role IN ('member', 'moderator', 'owner')", name="role"),
         CheckConstraint("length(suspension_reason) <= 500", name="suspension_reason_length"),
         CheckConstraint("length(application) BETWEEN 1 AND 1000", name="application_length"),
     )
@@ -126,6 +129,8 @@ class Session(Base):
     user_agent: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
     last_seen_at: Mapped[datetime] = mapped_column(default=now)
+    # When the password was given again, for what a stolen session must not do.
+    confirmed_at: Mapped[datetime | None] = mapped_column()
 
     user: Mapped[User] = relationship()
 

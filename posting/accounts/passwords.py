@@ -12,11 +12,13 @@ from werkzeug.exceptions import ServiceUnavailable
 from werkzeug.security import check_password_hash, generate_password_hash
 
 from posting.accounts import store
+from posting.accounts.current_user import get_own_account
 from posting.config import worker_threads
 from posting.db.transactions import Row, unit_of_work
-from posting.web.errors import Coded, Message, NotSignedIn
+from posting.web.errors import Coded, InvalidInput, Message, NotSignedIn
 from posting.web.hosts import client_ip
 from posting.web.limits import Counts, Hits, Limit, require_space
+from posting.web.logs import audit
 
 WRONG_PASSWORD = Message("wrong_password", "This is not your current password.")
 ACCOUNT_LIMIT = Limit("signin", "LIMIT_SIGNIN", counts=Counts.FAILURES)
@@ -127,6 +129,16 @@ def verify_password(user: Row | None, password: str) -> Row | None:
         return None
     g.user_id = user.id
     return user
+
+
+def verify_own_password(body: dict[str, str], hits: Hits, **_others: object) -> None:
+    """Check the `current_password` of the current user, in the `prepare` of an endpoint."""
+    user = get_own_account()
+    with guess(user.id, hits, by_owner=True):
+        if not verify_password(user, body["current_password"]):
+            audit("password-refused")
+            raise InvalidInput.at("/current_password", WRONG_PASSWORD)
+        accept_guess(user.id, hits)
 
 
 def current_hash(user: Row, password: str) -> str:

@@ -1,8 +1,9 @@
-"""Ways to a new password without the old one: a link of an operator, and recovery codes.
+"""Ways to a new password without the old one: links and recovery codes.
 
-Each works once. The database has only hashes. A recovery code has 80 random bits, so a fast hash is
-enough. The code of a link is the id of the account and a secret. Links to sign up have such codes,
-too, with the id of the invitation.
+An operator, a moderator or an owner makes a link, or the service mails one. Links and codes work
+once. The database has only hashes. A recovery code has 80 random bits, so a fast hash is enough.
+The code of a link is the id of the account and a secret. Links to sign up have such codes, too,
+with the id of the invitation.
 """
 
 import hmac
@@ -15,19 +16,34 @@ import sqlalchemy as sa
 from posting.accounts.models import RecoveryCode, ResetLink, User
 from posting.accounts.sessions import hash_token
 from posting.db.purge import purge_expired
-from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value
+from posting.db.transactions import execute, fetch_all, fetch_value
 from posting.db.types import ID_LENGTH, Rfc3339Text, now
+from posting.mail.models import PASSWORD, Mailbox, MailLink
+from posting.web.errors import Message
 from posting.web.schemas import Item, to_item
 
+INVALID_LINK = Message("invalid_code", "This link has expired or has been used. Ask for another.")
+LINK_LIFETIME = timedelta(days=1)
 CODES_PER_USER = 10
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's, without letters that look like digits
 ALIKE = str.maketrans("ILO", "110")
 GROUPS, GROUP_LENGTH = 4, 4
 
-_LINK = sa.select(ResetLink.secret_hash).where(
-    ResetLink.user_id == sa.bindparam("id"),
-    ResetLink.expires_at > sa.bindparam("time", type_=ResetLink.expires_at.type),
+_TIME = sa.bindparam("time", type_=ResetLink.expires_at.type)
+_LINKS = sa.select(ResetLink.secret_hash).where(
+    ResetLink.user_id == sa.bindparam("id"), ResetLink.expires_at > _TIME
 )
+_MAILED_LINKS = (
+    sa.select(MailLink.secret_hash)
+    .join(Mailbox, Mailbox.user_id == MailLink.user_id)
+    .where(
+        MailLink.user_id == sa.bindparam("id"),
+        MailLink.purpose == PASSWORD,
+        MailLink.expires_at > _TIME,
+        MailLink.address == Mailbox.address,  # which may have been replaced just before
+    )
+)
+_LINKS_OF_BOTH_KINDS = sa.union_all(_LINKS, _MAILED_LINKS)
 _ID_BY_NAME = sa.select(User.id).where(sa.func.lower(User.username) == sa.bindparam("username"))
 # One row in any case, because to read ten rows takes longer than none.
 _CODES = sa.select(sa.func.aggregate_strings(RecoveryCode.code_hash, " ")).where(
@@ -69,8 +85,8 @@ def create_link(user_id: str, lifetime: timedelta) -> tuple[str, datetime]:
 def is_link(code: str) -> bool:
     """Return whether there is a link with this code."""
     id, secret = split_code(code)
-    link = fetch_one(_LINK, id=id, time=now())
-    return link is not None and is_secret(secret, link.secret_hash)
+    links = fetch_all(_LINKS_OF_BOTH_KINDS, id=id, time=now())
+    return any(is_secret(secret, link.secret_hash) for link in links)
 
 
 def find_account_id(username: str) -> str | None:
@@ -93,8 +109,12 @@ def is_recovery_code(id: str | None, code: str) -> bool:
 def use_link(user_id: str, code: str) -> bool:
     """Delete the verified link of a locked account, and return whether it was still there."""
     secret_hash = hash_token(split_code(code)[1])
-    own = sa.delete(ResetLink).where(ResetLink.user_id == user_id)
-    return bool(execute(own.where(ResetLink.secret_hash == secret_hash)).rowcount)
+    return any(
+        execute(
+            sa.delete(table).where(table.user_id == user_id, table.secret_hash == secret_hash)
+        ).rowcount
+        for table in (ResetLink, MailLink)
+    )
 
 
 def use_recovery_code(user_id: str, code: str) -> bool:
@@ -123,6 +143,13 @@ def count_recovery_codes(user_id: str) -> Item:
 def delete_link(user_id: str) -> None:
     """Delete the link of an account, if there is one."""
     execute(sa.delete(ResetLink).where(ResetLink.user_id == user_id))
+
+
+def end_mailed_links(user_id: str) -> None:
+    """End the links that were mailed, and the confirmation of an address that is pending."""
+    execute(sa.delete(MailLink).where(MailLink.user_id == user_id))
+    own = sa.update(Mailbox).where(Mailbox.user_id == user_id)
+    execute(own, pending_address=None, pending_until=None)
 
 
 def delete_recovery_codes(user_id: str) -> None:

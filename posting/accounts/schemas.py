@@ -14,6 +14,8 @@ from posting.accounts.fields import (
     is_own_name,
     not_reserved,
 )
+from posting.accounts.models import MEMBER, MODERATOR, ROLES
+from posting.mail.schemas import MailAddress
 from posting.web.errors import REQUIRED, Message
 from posting.web.pagination import NOT_A_CURSOR
 from posting.web.schemas import (
@@ -40,6 +42,8 @@ from posting.web.schemas import (
     one_line,
 )
 
+SORTS = ("name", "newest")
+OF_ALL = Message("unknown", "Only the list of all accounts has an order to choose.")
 BOTH_NAMES = Message("repeated", "Send only one of username and q.")
 SAME_AS_USERNAME = Message("same_as_username", "Must not be the username.")
 
@@ -79,7 +83,6 @@ def reason_field(text: str, **options: Any) -> String:
     )
 
 
-ROLES = ("member", "moderator")
 MALFORMED_USERNAME = Message(
     "malformed",
     "Must be 3 to 32 characters of A-Z, a-z, 0-9, '_' and '-', the first a letter or digit.",
@@ -87,11 +90,14 @@ MALFORMED_USERNAME = Message(
 
 
 class UsersQuery(PageQuery):
-    """The username of the account to list, or a page of accounts by the beginning of a name."""
+    """A page of all accounts, or of those whose names begin with a text, or one by its username."""
 
     username = String(
-        validate=Length(max=256),
-        metadata=described("ada", "A whole username, in any case. It is needed without `q`."),
+        validate=Length(max=256), metadata=described("ada", "A whole username, in any case.")
+    )
+    sort = Parameter(
+        validate=OneOf(SORTS),
+        metadata=described("name", "The order of all accounts. The default is `newest`."),
     )
     q = Parameter(
         validate=[Length(1, 64), not_blank],
@@ -104,10 +110,10 @@ class UsersQuery(PageQuery):
     def take_one_of_the_names(self, data: dict[str, Any], **_: Any) -> None:
         if "username" in data and "q" in data:
             raise ValidationError(BOTH_NAMES, "q")
-        if "username" not in data and "q" not in data:
-            raise ValidationError(REQUIRED, "username")
         if "username" in data and "cursor" in data:
             raise ValidationError(NOT_A_CURSOR, "cursor")
+        if "sort" in data and not {"username", "q"}.isdisjoint(data):
+            raise ValidationError(OF_ALL, "sort")
 
 
 class Credentials(Input):
@@ -171,6 +177,10 @@ class SignUp(Profile):
             "unless there is an invitation. Else ignored.",
         ),
     )
+    email = MailAddress(
+        "A link to confirm the address is sent there. Applicants get a mail there when the account "
+        "is approved."
+    )
     invitation = String(
         validate=Length(max=256),
         metadata=described(
@@ -183,10 +193,15 @@ class SignUp(Profile):
     def require_what_the_setting_asks_for(self, _data: Any, original_data: Any, **_: Any) -> None:
         if not isinstance(original_data, Mapping):
             return
-        asked = {"approval": "application", "invitation": "invitation"}
-        name = asked.get(current_app.config["SIGNUP"])
-        if name and original_data.keys().isdisjoint({name, "invitation"}):
+        if name := missing_for_signup(original_data):
             raise ValidationError(REQUIRED, name)
+
+
+def missing_for_signup(given: Mapping[str, Any]) -> str | None:
+    """Return the name of the field that the rule for sign-up asks for, if it is not given."""
+    asked = {"approval": "application", "invitation": "invitation"}
+    name = asked.get(current_app.config["SIGNUP"])
+    return name if name and given.keys().isdisjoint({name, "invitation"}) else None
 
 
 class ProfileChange(Profile):
@@ -234,14 +249,43 @@ class PasswordReset(Input):
             raise ValidationError(errors)
 
 
-class RecoveryCodesInput(Input):
-    """The current password, to get new recovery codes."""
+class PasswordInput(Input):
+    """The current password, which some requests need in addition to the session."""
 
     current_password = String(
         required=True,
         validate=Length(max=MAX_PASSWORD_LENGTH),
         metadata=described("a long walk by the sea"),
     )
+
+
+class RecoveryCodesInput(PasswordInput):
+    """The current password, to get new recovery codes."""
+
+
+class SessionConfirmation(PasswordInput):
+    """The password that is given again in a session."""
+
+
+class ResetLinkInput(PasswordInput):
+    """The password of who makes a link to choose a password."""
+
+
+class ResetLink(Output):
+    """A link by which somebody chooses a new password, once."""
+
+    computed: tuple[str, ...] = ("url",)
+
+    url = fields.String(
+        metadata={"format": "uri"} | described("https://example.org/reset#V1StGXR8_Z5jdHi6B-myTx")
+    )
+    expires_at = Timestamp()
+
+
+class RoleInput(PasswordInput):
+    """The role of a member."""
+
+    role = String(required=True, validate=OneOf(ROLES), metadata=described(MODERATOR))
 
 
 class RecoveryCodes(Output):
@@ -264,9 +308,20 @@ class User(Author):
     """An account's public profile."""
 
     bio = fields.String(allow_none=True, metadata=described("I write about engines."))
-    role = fields.String(metadata=extensible(ROLES, "member"))
+    role = fields.String(metadata=extensible(ROLES, MEMBER))
     created_at = Timestamp()
     updated_at = Timestamp("When the profile or the role was last changed.")
+
+
+class ListedUser(User):
+    """An account in a list."""
+
+    computed: tuple[str, ...] = ("post_count",)
+    optional: tuple[str, ...] = ("post_count",)
+
+    post_count = fields.Integer(
+        metadata=described(12, "Only in the list of all accounts. 100 means 100 or more.")
+    )
 
 
 class NewUser(User):

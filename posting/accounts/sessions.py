@@ -7,22 +7,30 @@ random token, the database its SHA-256, and deleting the row ends the session ev
 import hashlib
 import secrets
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 from flask import Request, Response, current_app, request
 
 from posting.accounts import schemas
-from posting.accounts.models import SESSION_IDLE, SESSION_LIFETIME, SESSIONS_PER_USER, Session, User
+from posting.accounts.models import (
+    CONFIRMATION_LIFETIME,
+    SESSION_IDLE,
+    SESSION_LIFETIME,
+    SESSIONS_PER_USER,
+    Session,
+    User,
+)
 from posting.db.purge import purge_expired
-from posting.db.transactions import execute, fetch_all, fetch_one, unit_of_work
+from posting.db.transactions import execute, fetch_all, fetch_one, fetch_value, unit_of_work
 from posting.db.types import now
 from posting.web.errors import NoSuch
 from posting.web.idempotency import IdempotencyKey
 from posting.web.limits import RateWindow
 from posting.web.schemas import select, to_item, to_items
 
+MAX_SKEW = timedelta(seconds=2)  # between the clocks of two machines
 # last_seen_at is written at most this often, so that most reads write nothing.
 LAST_SEEN_PRECISION = SESSION_IDLE / 720
 
@@ -31,7 +39,7 @@ class NoSuchSession(NoSuch, thing="session"):
     pass
 
 
-_IS_VALID = sa.and_(
+IS_VALID = sa.and_(
     Session.last_seen_at > sa.bindparam("oldest_last_seen_at", type_=Session.last_seen_at.type),
     Session.created_at > sa.bindparam("oldest_created_at", type_=Session.created_at.type),
 )
@@ -40,15 +48,16 @@ _BY_TOKEN = (
     .add_columns(Session.id.label("session_id"), Session.last_seen_at)
     .add_columns(sa.null().label("token_id"), sa.literal("write").label("scope"))
     .join(Session.user)
-    .where(Session.token_hash == sa.bindparam("token_hash"), _IS_VALID, User.is_active)
+    .where(Session.token_hash == sa.bindparam("token_hash"), IS_VALID, User.is_active)
 )
 _OF_USER = (
     select(schemas.Session, Session)
-    .where(Session.user_id == sa.bindparam("user_id"), _IS_VALID)
+    .where(Session.user_id == sa.bindparam("user_id"), IS_VALID)
     .order_by(Session.created_at.desc(), Session.id)
 )
 _ONE_OF_USER = _OF_USER.where(Session.id == sa.bindparam("id"))
 _EXISTS = sa.select(Session.id).where(Session.id == sa.bindparam("id"))
+_CONFIRMED_AT = sa.select(Session.confirmed_at).where(Session.id == sa.bindparam("id"))
 _INSERT = sa.insert(Session)
 _MARK_SEEN = (
     sa.update(User).where(User.id == sa.bindparam("user")).values(last_seen_at=sa.bindparam("time"))
@@ -83,7 +92,7 @@ def find_session(sent: Request) -> sa.Row[Any] | None:
     token, time = _token_of(sent), now()
     if not token:
         return None
-    row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), **_oldest_valid(time))
+    row = fetch_one(_BY_TOKEN, token_hash=hash_token(token), **oldest_valid(time))
     if row and time - row.last_seen_at > LAST_SEEN_PRECISION:
         update = sa.update(Session).where(Session.id == row.session_id)
         mark_used(update.values(last_seen_at=time), row.id, time)
@@ -108,15 +117,34 @@ def session_exists(id: str | None) -> bool:
     return bool(execute(_EXISTS, id=id).all())
 
 
+def confirm_session(id: str | None) -> None:
+    """Note that the user of a session has given the password again, just now."""
+    execute(sa.update(Session).where(Session.id == id).values(confirmed_at=now()))
+
+
+def take_confirmation(id: str | None) -> bool:
+    """Use up the confirmation of a session, and return whether the session still had one."""
+    confirmed = sa.update(Session).where(Session.id == id, Session.confirmed_at.is_not(None))
+    return bool(execute(confirmed.values(confirmed_at=None)).rowcount)
+
+
+def is_confirmed(id: str | None) -> bool:
+    """Return whether the user of a session has given the password again within five minutes."""
+    confirmed_at: datetime | None = fetch_value(_CONFIRMED_AT, id=id)
+    if confirmed_at is None:
+        return False
+    return -MAX_SKEW < now() - confirmed_at < CONFIRMATION_LIFETIME
+
+
 def list_sessions(user_id: str, *, current_id: str | None) -> list[dict[str, Any]]:
     """Return a user's sessions as they are sent, newest first."""
-    rows = fetch_all(_OF_USER, user_id=user_id, **_oldest_valid(now()))
+    rows = fetch_all(_OF_USER, user_id=user_id, **oldest_valid(now()))
     return [session | {"current": session["id"] == current_id} for session in to_items(rows)]
 
 
 def get_session(user_id: str, id: str, *, current_id: str | None) -> dict[str, Any]:
     """Return a session of a user as it is sent. Raise NoSuchSession."""
-    row = fetch_one(_ONE_OF_USER, user_id=user_id, id=id, **_oldest_valid(now()))
+    row = fetch_one(_ONE_OF_USER, user_id=user_id, id=id, **oldest_valid(now()))
     if row is None:
         raise NoSuchSession
     return to_item(row) | {"current": id == current_id}
@@ -182,8 +210,8 @@ def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def _oldest_valid(time: datetime) -> dict[str, datetime]:
-    """Return the parameters of `_IS_VALID`."""
+def oldest_valid(time: datetime) -> dict[str, datetime]:
+    """Return the parameters of `IS_VALID`."""
     return {
         "oldest_last_seen_at": time - SESSION_IDLE,
         "oldest_created_at": time - SESSION_LIFETIME,

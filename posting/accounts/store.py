@@ -1,5 +1,6 @@
 """The SQL of accounts, together with their entries in the index of names."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -9,20 +10,25 @@ import sqlalchemy as sa
 from werkzeug.exceptions import Conflict
 
 from posting.accounts import schemas
-from posting.accounts.models import MODERATOR, User
+from posting.accounts.models import ACTIVE, MEMBER, User
 from posting.accounts.names import INDEX
-from posting.accounts.recovery import delete_link, delete_recovery_codes
+from posting.accounts.recovery import delete_link, delete_recovery_codes, end_mailed_links
 from posting.accounts.sessions import end_sessions
 from posting.accounts.tokens import delete_tokens
 from posting.changes import store as changes
 from posting.db.editing import edit
 from posting.db.errors import violated_constraint
 from posting.db.purge import purge_expired
-from posting.db.transactions import Row, execute, fetch_one, fetch_value, snapshot
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value, snapshot
 from posting.db.types import Rfc3339Text, UtcDateTime, now
-from posting.notifications.telling import forget_application, forget_what_moderators_read
-from posting.web.errors import Coded, Message, NoSuch, input_error
-from posting.web.pagination import Page, paginate
+from posting.notifications.telling import (
+    forget_application,
+    forget_what_moderators_read,
+    tell_of_role,
+)
+from posting.posts.models import Post
+from posting.web.errors import Coded, InvalidInput, Message, NoSuch, input_error
+from posting.web.pagination import NOT_A_CURSOR, Page, paginate
 from posting.web.schemas import Item, columns, insert, select, to_item, to_items
 
 BATCH = 1000  # accounts that are read at a time
@@ -42,6 +48,13 @@ class UsernameTaken(Coded, Conflict):
     errors = (input_error(Message(error_code, description), pointer="/username"),)
 
 
+class LastOwner(Coded, Conflict):
+    error_code = "last_owner"
+    description = "This is the only active owner. Make somebody else an owner first."
+
+
+MAX_COUNTED = 100  # posts of a user in a list
+
 _HAS_ID = User.id == sa.bindparam("id")
 _HAS_NAME = sa.func.lower(User.username) == sa.bindparam("username")
 _PROFILES = select(schemas.User, User)
@@ -49,6 +62,7 @@ _USER, _USER_BY_NAME = (
     _PROFILES.where(condition, ~User.is_pending) for condition in (_HAS_ID, _HAS_NAME)
 )
 # Of the account itself: also what no other user sees.
+_USERS = _PROFILES.where(~User.is_pending)
 _ACCOUNTS = _PROFILES.add_columns(
     User.password_hash, User.state.label("state"), User.suspended_until, User.suspension_reason
 )
@@ -77,11 +91,25 @@ _DETAILS = sa.select(
     User.application,
 ).where(_HAS_ID)
 _LOWER_NAME = sa.func.lower(User.username)
+_CURSOR_OF_NAMES = re.compile(r"users_by_name\.([a-z0-9_-]{0,32})", re.ASCII)
+_USERS_BY_NAME = (
+    _USERS.where(sa.bindparam("after") < _LOWER_NAME)
+    .order_by(_LOWER_NAME)
+    .limit(sa.bindparam("limit", type_=sa.Integer()) + 0)
+)
+# No more rows are counted than are shown.
+_posts = sa.select(Post.id).where(Post.author_id == User.id, Post.deleted_at.is_(None))
+_posts = _posts.limit(MAX_COUNTED).correlate(User)
+_count = sa.select(sa.func.count()).select_from(_posts.subquery()).scalar_subquery()
+_POST_COUNTS = sa.select(User.id, _count.label("posts"))
+_POST_COUNTS = _POST_COUNTS.where(User.id.in_(sa.bindparam("ids", expanding=True)))
 _LOCK_ACCOUNT = _ACCOUNT.with_for_update()
 _LOCK_ACCOUNT_TO_CLEAR = _ACCOUNT.with_for_update(key_share=True)
 _ACTIVE = sa.select(User.id).where(_HAS_ID, User.is_active)
 _LOCK_ACTIVE = _ACTIVE.with_for_update(key_share=True)
 _SHARE_ACTIVE = _ACTIVE.with_for_update(read=True, key_share=True)
+_LOCK_OWNERS = sa.select(User.id, User.state.label("state")).where(User.is_moderator, User.is_owner)
+_LOCK_OWNERS = _LOCK_OWNERS.order_by(User.id).with_for_update(key_share=True)
 _INSERT = insert(schemas.User, User)
 _APPROVE = (
     sa.update(User)
@@ -149,6 +177,32 @@ def get_user(id: str) -> Item:
     if row is None:
         raise NoSuchUser
     return to_item(row)
+
+
+def list_users(*, limit: int, cursor: str | None) -> Page:
+    """Return a page of all users, newest first."""
+    return paginate(_USERS, limit=limit, cursor=cursor, name="users", newest_first=True)
+
+
+def list_all_users_by_name(*, limit: int, cursor: str | None) -> Page:
+    """Return a page of all users, in the order of their usernames without regard to case.
+
+    Raise 422 for a cursor of another list.
+    """
+    match = _CURSOR_OF_NAMES.fullmatch(cursor or "users_by_name.")
+    if match is None:
+        raise InvalidInput([input_error(NOT_A_CURSOR, parameter="cursor")])
+    items = to_items(fetch_all(_USERS_BY_NAME, after=match[1], limit=limit + 1))
+    last = items[limit - 1]["username"].lower() if len(items) > limit else None
+    return Page(items[:limit], f"users_by_name.{last}" if last else None)
+
+
+def add_post_counts(users: Sequence[Item]) -> None:
+    """Add to users how many posts they have, up to 100."""
+    rows = fetch_all(_POST_COUNTS, ids=[user["id"] for user in users]) if users else ()
+    counts = {row.id: row.posts for row in rows}
+    for user in users:
+        user["post_count"] = counts[user["id"]]
 
 
 def find_user(username: str) -> Item | None:
@@ -246,12 +300,13 @@ def sign_out_everywhere(
 ) -> None:
     """End all sessions and tokens of a user, except the session with the id `except_session`.
 
-    A link to set the password ends too. So do recovery codes, which somebody may have created who
-    knew the former password.
+    Links to set the password or to confirm an address end too. So do recovery codes. Somebody who
+    knew the former password may have asked for them.
     """
     end_sessions(user_id, except_id=except_session)
     delete_tokens(user_id)
     delete_link(user_id)
+    end_mailed_links(user_id)
     if not keep_recovery_codes:
         delete_recovery_codes(user_id)
 
@@ -287,11 +342,34 @@ def edit_user(user: Row, values: Mapping[str, Any]) -> None:
         changes.record_change("user", user.id, None, "edited")
 
 
-def set_role(user: Row, role: str) -> bool:
-    """Set the role of a locked account, and return whether this changes anything."""
+def lock_owners() -> Sequence[Row]:
+    """Lock all owners, and return the `id` and the `state` of each.
+
+    Take this lock before that of another account. So if two owners demote each other at the same
+    time, one stays.
+    """
+    return execute(_LOCK_OWNERS).all()
+
+
+def require_other_owner(id: str) -> None:
+    """Raise LastOwner if an account is the only active owner. Else lock all owners if it is one."""
+    if fetch_one(_ACCOUNT.where(User.is_owner), id=id) is None:
+        return
+    if not any(owner.state == ACTIVE for owner in lock_owners() if owner.id != id):
+        raise LastOwner
+
+
+def set_role(user: Row, role: str, *, actor_id: str | None) -> bool:
+    """Set the role of a locked account, and return whether this changes anything.
+
+    The owners and the member get a notification. `actor_id` is the owner who changes the role,
+    or None for an operator.
+    """
     if not edit(User, user, {"role": role}):
         return False
     changes.record_change("user", user.id, None, "edited")
-    if role != MODERATOR:
+    delete_link(user.id)  # which somebody may have made who may not make it for this role
+    tell_of_role(user.id, user.username, role, actor_id)
+    if role == MEMBER:
         forget_what_moderators_read(user.id)
     return True

@@ -19,6 +19,9 @@ from posting.moderation.store import close_reports_on_comments
 from posting.notifications.telling import forget_comments
 from posting.posts.models import Post
 from posting.posts.store import lock_posts
+from posting.reactions.deletion import REACTIONS_PER_STEP, delete_reactions
+from posting.reactions.models import Reaction
+from posting.topics.store import refresh_activity
 
 COMMENTS_PER_STEP = 2000
 ATTACHMENTS_PER_STEP = 50  # images and files, since each may have megabytes
@@ -39,12 +42,14 @@ def delete_comments(ids: Collection[str]) -> None:
     execute(_uncount(Comment.id.in_(ids)))
     delete_images_of_comments(ids)
     delete_files_of_comments(ids)
+    delete_reactions(Reaction.comment_id.in_(remaining))
     is_bare = Comment.id.in_(_bare_placeholders(parents))
     empty = {"content": None, "author_id": None, **edit_stamp(Comment)}
     emptied = _post_ids(sa.update(Comment).where(Comment.id.in_(remaining)).values(empty))
     gone = _post_ids(sa.delete(Comment).where(Comment.id.in_(deleted)))
     gone |= _post_ids(sa.delete(Comment).where(is_bare))  # after the others, their last replies
     execute(sa.update(Post).where(Post.id.in_(posts)).values(last_comment_at=LAST_COMMENT_AT))
+    refresh_activity(posts)
     if emptied:
         forget_comments([*emptied])
         changes.record_changes("comment", emptied, "edited")
@@ -136,6 +141,9 @@ def clear_step(user_id: str, *, with_content: bool) -> Step:
     found = fetch_all(still_own)
     ids = [row.id for row in found]
     if with_content:
+        limit = REACTIONS_PER_STEP
+        if delete_reactions(Reaction.comment_id.in_(ids), limit) == limit:
+            return Step(0, has_more=True)
         ids = ids[: _count_in_step([row.attached for row in found])]
         delete_images_of_comments(ids)
         delete_files_of_comments(ids)
@@ -155,11 +163,12 @@ def _count_in_step(counts: Sequence[int]) -> int:
 def clear_rest(user_id: str, *, with_content: bool) -> None:
     """Clear the comments that a user has written since the last step.
 
-    Lock the posts that the user has commented on or written first, all in one order.
+    Lock the posts that the user has written, commented on or reacted to first, all in one order.
     """
     written = sa.select(Post.id).where(Post.author_id == user_id)
     commented = sa.select(Comment.post_id).where(Comment.author_id == user_id)
-    lock_posts(Post.id.in_(written.union(commented)))
+    reacted = sa.select(Reaction.post_id).where(Reaction.user_id == user_id)
+    lock_posts(Post.id.in_(written.union(commented, reacted)))
     if with_content:
         own = sa.select(Comment.id).where(Comment.author_id == user_id)
         delete_comments([row.id for row in fetch_all(own)])

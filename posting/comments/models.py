@@ -6,11 +6,12 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, Text
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from posting.accounts.models import User
-from posting.db.base import Editable, Identifier, partial_index
+from posting.db.base import Identifier, partial_index
 from posting.db.types import new_id, now, same_as_created_at, same_as_id
+from posting.reactions.models import WithReactions
 
 
-class Comment(Editable):
+class Comment(WithReactions):
     """A comment on a post, or a reply to another comment on it.
 
     A comment without content is a placeholder: deleted, but kept as the parent of its replies. A

@@ -7,6 +7,7 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 
 from posting.accounts.schemas import author
 from posting.posts.schemas import file_ids, files
+from posting.reactions.schemas import Reactions
 from posting.search.fields import words_field
 from posting.web.errors import Message
 from posting.web.schemas import (
@@ -104,6 +105,7 @@ class Comment(Output):
     )
     created_at = Timestamp()
     updated_at = Timestamp()
+    reactions = fields.Nested(Reactions)
     images = fields.List(fields.Nested("Image"), validate=validate.Length(max=IMAGES_PER_COMMENT))
     files = files()
 

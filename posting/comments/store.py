@@ -25,6 +25,7 @@ from posting.posts.models import DELETED_POSTS, Post
 from posting.posts.store import PreparedText, select_for_update
 from posting.search.index import Index
 from posting.search.results import paginate_results
+from posting.topics.store import refresh_activity
 from posting.web.errors import InvalidInput, Message, NoSuch
 from posting.web.pagination import Page, paginate
 from posting.web.schemas import Item, insert, select, to_item
@@ -99,8 +100,8 @@ _ABOVE = (
     .order_by(Comment.created_at)
     .limit(sa.bindparam("limit", type_=sa.Integer()))
 )
-_LOCK_POST_OF_COMMENT = sa.select(Post.id).join(Comment, Comment.post_id == Post.id).where(_IS_IT)
-_LOCK_POST_OF_COMMENT = _LOCK_POST_OF_COMMENT.with_for_update(of=Post)
+LOCK_POST_OF_COMMENT = sa.select(Post.id).join(Comment, Comment.post_id == Post.id).where(_IS_IT)
+LOCK_POST_OF_COMMENT = LOCK_POST_OF_COMMENT.with_for_update(of=Post)
 _COLUMNS = sa.select(Comment.__table__).where(_IS_IT, Comment.post_id.not_in(DELETED_POSTS))
 _PARENT = sa.select(
     Comment.post_id, Comment.content, Comment.created_at, Comment.thread_id, Comment.thread_at
@@ -114,6 +115,7 @@ _COUNT_COMMENT = (
         comment_count=Post.comment_count + 1,
         last_comment_at=sa.case((Post.last_comment_at > _TIME, Post.last_comment_at), else_=_TIME),
     )
+    .returning(Post.has_topics)
 )
 # What a post says about its comments.
 COMMENT_COUNT = (
@@ -227,7 +229,7 @@ def get_comment_for_update(id: str) -> Row:
 
     Raise NoSuchComment, even if the comment is kept as a placeholder.
     """
-    execute(_LOCK_POST_OF_COMMENT, id=id)
+    execute(LOCK_POST_OF_COMMENT, id=id)
     comment = fetch_one(_COLUMNS, id=id)
     if comment is None or comment.content is None:
         raise NoSuchComment
@@ -267,7 +269,8 @@ def insert_comment(
         values["created_at"] = max(values["created_at"], parent.created_at + MILLISECOND)
         thread = {"thread_id": parent.thread_id, "thread_at": parent.thread_at}
     comment = to_item(execute(_INSERT, **values, **thread).one())
-    execute(_COUNT_COMMENT, post=post_id, time=values["created_at"])
+    if execute(_COUNT_COMMENT, post=post_id, time=values["created_at"]).scalar_one():
+        refresh_activity([post_id])
     INDEX.add([(values | {"version": comment["version"]}, text.words)])
     tell_of_comment(comment["id"], post_id, comment["parent_id"], author_id, text.mentions)
     changes.record_change("comment", comment["id"], post_id, "created")

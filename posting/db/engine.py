@@ -19,7 +19,7 @@ EXTENSION = "posting.connections"
 
 POOL: dict[str, Any] = {
     "pool_size": THREADS,
-    "max_overflow": 0,
+    "max_overflow": 3,  # for the threads of the outbox
     "pool_timeout": 5,
     "hide_parameters": True,
 }

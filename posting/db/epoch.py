@@ -4,6 +4,8 @@ Positions in the order of commits, such as those in cursors, count only within o
 """
 
 import hashlib
+import secrets
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -15,12 +17,22 @@ from posting.db.base import NOT_ARCHIVED, Base, Identifier, db
 from posting.db.transactions import fetch_all
 from posting.db.types import new_id, now
 
+# The number of points of the curve P-256 (NIST SP 800-186).
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+
+def new_push_key() -> str:
+    """Return a new private key of P-256 in base64url, by which push services know the service."""
+    number = 1 + secrets.randbelow(P256_ORDER - 1)
+    return urlsafe_b64encode(number.to_bytes(32)).decode().rstrip("=")
+
 
 class Epoch(Base):
     """A random id, which restores and imports replace. The table has one row.
 
     The row also has what deletions of old rows remember: the place up to which the order of commits
-    is no longer known, which counts only in `purged_epoch`, and the time of `posting.db.purge`.
+    is no longer known, which counts only in `purged_epoch`, and the time of `posting.db.purge`. It
+    has the private key of web push as well, which belongs to this database.
     """
 
     __tablename__ = "epochs"
@@ -33,6 +45,7 @@ class Epoch(Base):
     purged_epoch: Mapped[str | None] = mapped_column(String(16))  # of `current_epoch`
     clock_read_at: Mapped[datetime | None] = mapped_column()
     trusted_at: Mapped[datetime | None] = mapped_column()
+    push_key: Mapped[str | None] = mapped_column(String(43), default=new_push_key)
 
     __table_args__ = (NOT_ARCHIVED,)
 

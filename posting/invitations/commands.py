@@ -16,6 +16,7 @@ from posting.invitations import store
 from posting.invitations.models import LIFETIME, MAX_LIFETIME, MAX_USES
 from posting.invitations.schemas import InvitationInput
 from posting.moderation import log
+from posting.site import settings as site_settings
 from posting.web.logs import audit
 
 LINE = "{:21} {:>7} {:10} {:32} {}"
@@ -52,10 +53,11 @@ def create(note: str | None, uses: int, days: int) -> None:
     The new accounts need no approval. The link is not shown again.
     """
     require_current()
+    site_settings.refresh()
     if current_app.config["SIGNUP"] == "closed":
         raise click.ClickException(
-            "Sign-up is closed, so invitations do not work. Change POSTING_SIGNUP, or run: "
-            "flask users create NAME"
+            "Sign-up is closed, so invitations do not work. Change the rule for sign-up at "
+            "/keeping or by POSTING_SIGNUP, or run: flask users create NAME"
         )
     try:
         fields = InvitationInput(only=["note"]).load({"note": note})

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import CheckConstraint, ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from posting.accounts.models import User
+from posting.accounts.models import MEMBER, User
 from posting.db.base import Base, Identifier
 from posting.db.types import new_id, now
 
@@ -31,7 +31,7 @@ class Invitation(Base):
     )
     secret_hash: Mapped[str] = mapped_column(String(64))
     note: Mapped[str | None] = mapped_column(String(100))
-    role: Mapped[str] = mapped_column(String(16), default="member")  # of the new account
+    role: Mapped[str] = mapped_column(String(16), default=MEMBER)  # of the new account
     uses: Mapped[int] = mapped_column()
     uses_left: Mapped[int] = mapped_column()
     created_at: Mapped[datetime] = mapped_column(default=now)
@@ -43,7 +43,7 @@ class Invitation(Base):
         Index(None, created_at, id),
         Index(None, created_by_id, created_at, id),
         CheckConstraint("length(note) <= 100", name="note_length"),
-        CheckConstraint("role IN ('member', 'moderator')", name="role"),
+        CheckConstraint("role IN ('member', 'owner')", name="role"),
         CheckConstraint("uses BETWEEN 1 AND 100", name="uses"),
         CheckConstraint("uses_left BETWEEN 0 AND uses", name="uses_left"),
     )

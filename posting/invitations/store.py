@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from flask import current_app
 from werkzeug.exceptions import Conflict
 
-from posting.accounts.models import MODERATOR, User
+from posting.accounts.models import MEMBER, OWNER, User
 from posting.accounts.recovery import is_secret, new_code, split_code
 from posting.accounts.schemas import Author
 from posting.accounts.store import lock_active_account
@@ -46,8 +46,8 @@ _INSERT = insert(schemas.Invitation, Invitation)
 _INVITATION = sa.select(Invitation.secret_hash, Invitation.created_by_id).where(
     Invitation.id == sa.bindparam("id")
 )
-# The links of first_run.py make a moderator. They end when there is one.
-_is_not_late = sa.or_(Invitation.role != MODERATOR, ~sa.exists().where(User.role == MODERATOR))
+# The links of first_run.py make an owner. They end when there is a moderator or an owner.
+_is_not_late = sa.or_(Invitation.role == MEMBER, ~sa.exists().where(User.is_moderator))
 _TAKE_USE = (
     sa.update(Invitation)
     .where(
@@ -145,7 +145,7 @@ def create_invitation(
     uses: int = 1,
     note: str | None = None,
     expires_at: datetime | None = None,
-    role: str = "member",
+    role: str = MEMBER,
 ) -> tuple[Item, str]:
     """Create an invitation of a locked account or an operator, and return it with its code.
 
@@ -212,9 +212,9 @@ def take_use(code: str) -> Use:
     taken = execute(_TAKE_USE, invitation=id, time=now()).one_or_none()
     if taken is None:
         raise InvalidInput.at("/invitation", INVALID)
-    if taken.role == MODERATOR:
+    if taken.role == OWNER:
         # If two people use two links at the same time, Postgres ends one request as a deadlock.
-        execute(sa.delete(Invitation).where(Invitation.role == MODERATOR, Invitation.id != id))
+        execute(sa.delete(Invitation).where(Invitation.role == OWNER, Invitation.id != id))
     return Use(id, found.created_by_id, taken.role)
 
 
@@ -223,7 +223,7 @@ def _may_invite(user_id: str) -> bool:
     if not lock_active_account(user_id):
         return False
     role: str = fetch_value(sa.select(User.role).where(User.id == user_id))
-    return role == MODERATOR or current_app.config["INVITATIONS"] == "members"
+    return role != MEMBER or current_app.config["INVITATIONS"] == "members"
 
 
 def record_use(use: Use, user_id: str) -> None:

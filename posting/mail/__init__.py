@@ -1,1 +1,1 @@
-"""Mails: the connection to a mail server, and the form of a mail."""
+"""Mails to members: their addresses and choices, what mails contain, and how they are sent."""

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
 from posting.accounts.current_user import current_user
-from posting.accounts.models import User
+from posting.accounts.models import MEMBER, OWNER, User
 from posting.accounts.schemas import Author
 from posting.db.transactions import Row, execute, snapshot
 from posting.db.types import Rfc3339Text
@@ -53,6 +53,13 @@ def record_act(
         user_id=user_id,
         reason=reason,
     )
+
+
+def action_of(former: str, role: str) -> str:
+    """Return the act by which somebody with a former role gets another one."""
+    if role == OWNER:
+        return "made owner"
+    return "promoted" if former == MEMBER else "demoted"
 
 
 def record_removal(

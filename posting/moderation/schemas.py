@@ -2,8 +2,9 @@
 
 from marshmallow import fields
 
+from posting.accounts.models import MEMBER, ROLES
 from posting.accounts.models import STATES as ACCOUNT_STATES
-from posting.accounts.schemas import ROLES, Author, author, reason_field
+from posting.accounts.schemas import Author, author, reason_field
 from posting.moderation.models import COMMENT, OPEN, OUTCOMES, POST, STATES, USER
 from posting.web.schemas import (
     NOT_BLANK_PATTERN,
@@ -156,7 +157,7 @@ class RemovalStep(Output):
 class Member(Author):
     """An account as moderators see it."""
 
-    role = fields.String(metadata=extensible(ROLES, "member"))
+    role = fields.String(metadata=extensible(ROLES, MEMBER))
     state = fields.String(metadata=extensible(ACCOUNT_STATES, "active"))
     created_at = Timestamp()
     last_seen_at = Timestamp("Exact to the hour; null before the first use.", allow_none=True)

@@ -28,6 +28,8 @@ from posting.web.errors import Coded, NoSuch
 from posting.web.limits import LimitReached
 from posting.web.pagination import Page, paginate
 from posting.web.schemas import Item, columns, nested_columns, to_item
+from posting.webhooks.models import REPORT_CREATED
+from posting.webhooks.store import announce
 
 JUDGED = 20  # reports: if the last twenty of a member were all dismissed, the limit is lower
 LOWER_LIMIT = Rate(5, "hour")
@@ -200,6 +202,7 @@ def insert_report(
         reason=reason[:500],
         excerpt=excerpt,
     )
+    announce(REPORT_CREATED, report_id)
     purge_expired(Report)
     return report_id
 

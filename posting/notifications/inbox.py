@@ -1,4 +1,4 @@
-"""The inbox of a member: the notifications about comments on one post are together."""
+"""The inbox of a member: notifications about comments on one post, or reactions, are together."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from posting.accounts.schemas import Author
 from posting.comments.models import Comment
 from posting.db.transactions import fetch_all
 from posting.db.types import Position
-from posting.notifications.models import CONVERSATION, Notification
+from posting.notifications.models import CONVERSATION, REACTION, Notification
 from posting.notifications.schemas import MAX_ACTORS
 from posting.notifications.store import IS_OWN, NOTIFICATIONS, may_see, shorten_excerpts
 from posting.posts.models import DELETED_POSTS
@@ -26,6 +26,7 @@ _ALL = (
         Notification.kind,
         Notification.read.label("read"),
         Notification.actor_id,
+        Notification.comment_id,
         _about.label("post_id"),
     )
     .outerjoin(Comment, Comment.id == Notification.comment_id)
@@ -93,9 +94,15 @@ def _group(rows: Iterable[sa.Row[Any]]) -> Iterable[Group]:
     """Group notifications, in the order of the latest of each group."""
     groups: dict[str, Group] = {}
     for row in rows:
-        post_id = row.post_id if row.kind in CONVERSATION else None
-        groups.setdefault(post_id or row.id, []).append(row)
+        groups.setdefault(_key(row), []).append(row)
     return groups.values()
+
+
+def _key(row: sa.Row[Any]) -> str:
+    """Return what the notifications of a group have in common."""
+    if row.kind == REACTION:
+        return f"{REACTION} {row.comment_id or row.post_id}"
+    return str(row.post_id if row.kind in CONVERSATION and row.post_id else row.id)
 
 
 def _first(rows: Group) -> sa.Row[Any]:

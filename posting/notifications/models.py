@@ -12,8 +12,12 @@ READ_LIFETIME = timedelta(days=90)
 SEEN_LIFETIME = timedelta(days=365)
 ALL, MUTED = LEVELS = ("all", "muted")
 # The kinds of notifications. Apps and pages may get others later.
-KINDS = ("comment", "reply", "mention", "application", "removal", "report_closed", "report")
-COMMENT, REPLY, MENTION, APPLICATION, REMOVAL, REPORT_CLOSED, REPORT = KINDS
+KINDS = (
+    *("comment", "reply", "mention", "application", "removal", "report_closed", "report"),
+    *("role", "reset_link", "backup", "reaction"),
+)
+COMMENT, REPLY, MENTION, APPLICATION, REMOVAL, REPORT_CLOSED, REPORT = KINDS[:7]
+ROLE, RESET_LINK, BACKUP, REACTION = KINDS[7:]
 CONVERSATION = (COMMENT, REPLY, MENTION)
 FOR_MODERATORS = (APPLICATION, REPORT)  # a moderator who is demoted loses these
 

@@ -11,7 +11,7 @@ from posting.db.base import Identifier, db, upsert
 from posting.db.purge import purge_expired
 from posting.db.transactions import execute, fetch_all, fetch_one
 from posting.db.types import Rfc3339Text, UtcDateTime, now
-from posting.notifications.models import CONVERSATION, Notification, Seen
+from posting.notifications.models import CONVERSATION, REACTION, Notification, Seen
 from posting.notifications.schemas import MAX_NEW
 from posting.notifications.store import unlocked
 from posting.posts.models import DELETED_POSTS, Post
@@ -97,14 +97,26 @@ _is_seen_comment = sa.exists().where(
         Comment.id.in_(sa.bindparam("shown", expanding=True)),
     ),
 )
+_is_reaction = sa.and_(
+    Notification.kind == REACTION,
+    sa.or_(
+        Notification.post_id == _POST,
+        sa.exists().where(Comment.id == Notification.comment_id, Comment.post_id == _POST),
+    ),
+)
 _READ_NOTIFICATIONS = (
     sa.update(Notification)
     .where(
         unlocked(
             Notification.user_id == _READER,
             Notification.read_at.is_(None),
-            Notification.kind.in_(CONVERSATION),
-            sa.or_(Notification.post_id == _POST, _is_seen_comment),
+            sa.or_(
+                sa.and_(
+                    Notification.kind.in_(CONVERSATION),
+                    sa.or_(Notification.post_id == _POST, _is_seen_comment),
+                ),
+                _is_reaction,
+            ),
         )
     )
     .values(read_at=sa.bindparam("time", type_=UtcDateTime()))
@@ -143,9 +155,10 @@ def set_seen(
 ) -> None:
     """Note that a user has read a post up to a comment, unless they have read more of it.
 
-    This also reads the notifications about the post, about the comments since the former place, and
-    about the comments `shown`. At the first visit there is no former place: then everything counts
-    as seen, but only what was shown is read. Raise 422 if `up_to` is not a comment on the post.
+    This also reads the notifications about the post, about the comments since the former place,
+    about the comments `shown`, and about reactions to the post and to all of its comments. At the
+    first visit there is no former place: then everything counts as seen, but only what was shown is
+    read. Raise 422 if `up_to` is not a comment on the post.
     """
     until = written_at
     if up_to:

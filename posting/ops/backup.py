@@ -20,7 +20,7 @@ from click import ClickException
 from flask import current_app
 from pysqlite3 import dbapi2 as sqlite
 
-from posting.accounts.models import MODERATOR
+from posting.accounts.models import MEMBER
 from posting.config import child_environment
 from posting.db.base import db
 from posting.db.engine import create_instance_folder, sqlite_file, url_without_password
@@ -278,7 +278,7 @@ def _finish(connection: Any) -> None:
     if "epochs" in names:
         connection.execute("UPDATE epochs SET id = ?", (new_id(),))
     if "invitations" in names:
-        connection.execute("DELETE FROM invitations WHERE role = ?", (MODERATOR,))
+        connection.execute("DELETE FROM invitations WHERE role != ?", (MEMBER,))
 
 
 def _keep(database: Path, kept: Path, force: bool) -> None:

@@ -21,7 +21,10 @@ from posting.db.migrations import ensure_current, is_missing, require_current, r
 from posting.db.migrations.revisions import database_revisions, known_revisions
 from posting.db.migrations.start_errors import start_error
 from posting.db.transactions import fetch_value, snapshot, transaction
-from posting.ops import archive, backup, backup_folder, doctor
+from posting.ops import backup, backup_folder
+from posting.ops.archive.exporting import describe_counts, export_to_file, export_to_path
+from posting.ops.archive.importing import import_from_path
+from posting.ops.doctor import examination
 from posting.ops.doctor.mail import send_test_mail
 from posting.ops.files import command_errors
 from posting.ops.search import rebuild
@@ -208,12 +211,12 @@ def export_archive(file: Path, force: bool) -> None:
         if sys.stdout.isatty():
             raise click.UsageError("The archive is compressed: redirect it to a file or a program.")
         with command_errors("Standard output cannot be written"):
-            counts = archive.export_to_file(sys.stdout.buffer)
+            counts = export_to_file(sys.stdout.buffer)
             sys.stdout.flush()
-        click.echo(f"Exported {archive.describe_counts(counts)}.", err=True)
+        click.echo(f"Exported {describe_counts(counts)}.", err=True)
     else:
-        counts = archive.export_to_path(file, replace=force)
-        click.echo(f"Exported {archive.describe_counts(counts)} to {file}.")
+        counts = export_to_path(file, replace=force)
+        click.echo(f"Exported {describe_counts(counts)} to {file}.")
 
 
 @examples("flask import posting.jsonl.gz")
@@ -227,8 +230,8 @@ def import_archive(file: Path) -> None:
     program are checked like requests, and their images are encoded again.
     """
     ensure_current()
-    counts = archive.import_from_path(file)
-    click.echo(f"Imported {archive.describe_counts(counts)} from {file}.")
+    counts = import_from_path(file)
+    click.echo(f"Imported {describe_counts(counts)} from {file}.")
 
 
 # --- Demo, doctor, search, images and OpenAPI ---
@@ -257,6 +260,7 @@ def fill_with_demo(posts: int, people: int, comments: int, images: int, force: b
             "The database holds users or posts, and the password of generated users is public. "
             "Set POSTING_DATABASE_URL to another database, or add --force to use this one."
         )
+    demo.add_topics()
     users = demo.add_users(people)
     author_ids = [user["id"] for user in users]
     with progress("Writing posts", posts) as advance:
@@ -289,7 +293,7 @@ def examine(address: Address | None) -> None:
         click.echo(f"The mail server took a mail to {address.addr_spec}. See whether it arrives.")
         return
     failed = False
-    for finding in doctor.examine():
+    for finding in examination.examine():
         level = click.style(finding.level.ljust(LEVEL_WIDTH), COLORS[finding.level])
         click.echo(level + finding.message)
         if finding.fix:

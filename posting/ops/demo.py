@@ -1,4 +1,4 @@
-"""Generate users, what they have written, an invitation, an application and reports."""
+"""Generate users, what they have written and react to, topics, an invitation and reports."""
 
 import random
 from collections import deque
@@ -28,11 +28,15 @@ from posting.invitations.store import create_invitation
 from posting.moderation.models import Report
 from posting.posts import store as post_store
 from posting.posts.models import Post
+from posting.reactions.models import NAMES, NO_REACTIONS, Reaction
+from posting.topics.models import PostTopic
+from posting.topics.store import insert_topic, list_topics
 
 PASSWORD = "a demo of posting"  # noqa: S105 - public: `flask demo` prints it
 BATCH_ROWS = 1000
 POSTS_PER_FILE = 10
 ATTACHED = (Image, ImageData, Thumbnail, ImageSize, File, FileData)
+SMALL = (PostTopic, Reaction)
 
 Row = dict[str, Any]
 
@@ -62,6 +66,7 @@ MIDDLES = (
 CLOSINGS = "What do you think?|Write to me or just come along.|All hands are welcome.".split("|")
 COMMENTS = "Count me in!|What does it cost?|Can we do it on a *Sunday*?|Me too.|Why not?".split("|")
 REASONS = "This is advertising.|Somebody has posted this already.|This is about me.".split("|")
+TOPICS = {"Garden": "green", "Market": "orange", "Questions": "blue", "Thanks": "pink"}
 WIDTH, HEIGHT = 480, 320
 SKIES = ("skyblue", "lightsalmon", "lightgray")
 
@@ -113,13 +118,22 @@ def add_newcomers(user_ids: list[str]) -> None:
     insert_users([applicant])
 
 
+@unit_of_work()
+def add_topics() -> None:
+    """Add topics if there are none."""
+    if not list_topics():
+        for name, color in TOPICS.items():
+            insert_topic({"name": name, "color": color})
+
+
 def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> Iterator[int]:
     """Add posts from the last two years, with comments and images distributed among them.
 
     Yield the number of posts in each batch once it is committed.
     """
     start, step = now() - timedelta(days=729), timedelta(days=729) / posts
-    models = (Post, Comment, *ATTACHED)
+    topic_ids = [topic["id"] for topic in list_topics()]
+    models = (Post, Comment, *ATTACHED, *SMALL)
     batch: dict[type[Base], list[Row]] = {model: [] for model in models}
     for number in range(posts):
         # Most posts get few comments, some get many, and the last one gets the rest.
@@ -139,12 +153,16 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
             "comment_count": comment_count,
             "image_count": 0,
             "file_count": 0,
+            **NO_REACTIONS,
             "last_comment_at": None,
             "created_at": truncate_to_milliseconds(start + step * number),
         }
         batch[Post].append(post)
         own_comments = [*_comments(post, author_ids)]
         batch[Comment] += own_comments
+        batch[PostTopic] += _topics(post, topic_ids)
+        for text in (post, *own_comments):
+            batch[Reaction] += _reactions(text, author_ids)
         for _ in range(image_count):
             # Every fifth image is one of a comment.
             bare = [comment for comment in own_comments if not comment["image_count"]]
@@ -155,12 +173,12 @@ def add_posts(posts: int, comments: int, images: int, author_ids: list[str]) -> 
         if number % POSTS_PER_FILE == POSTS_PER_FILE - 1:
             for model, rows in _file(post).items():
                 batch[model] += rows
-        if number == posts - 1 or sum(map(len, batch.values())) >= BATCH_ROWS:
+        if number == posts - 1 or _size(batch) >= BATCH_ROWS:
             with unit_of_work():
                 post_store.insert_posts(batch[Post])
                 if batch[Comment]:
                     comment_store.insert_comments(batch[Comment])
-                for model in ATTACHED:
+                for model in (*ATTACHED, *SMALL):
                     if batch[model]:
                         execute(sa.insert(model), batch[model])
             yield len(batch[Post])
@@ -184,6 +202,11 @@ def add_reports(author_ids: list[str]) -> None:
         execute(sa.insert(Report), **values, **target, **text, author_id=post.author_id)
 
 
+def _size(batch: dict[type[Base], list[Row]]) -> int:
+    """Return how many rows of a batch count."""
+    return sum(len(rows) for model, rows in batch.items() if model not in SMALL)
+
+
 def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:
     """Yield comments and replies, at most four hours apart and none in the future."""
     recent: deque[Row] = deque(maxlen=5)
@@ -202,11 +225,35 @@ def _comments(post: Row, author_ids: list[str]) -> Iterator[Row]:
             "author_id": random.choice(author_ids),
             "content": random.choice(COMMENTS),
             "image_count": 0,
+            **NO_REACTIONS,
             "created_at": created_at,
         }
         recent.append(comment)
         post["last_comment_at"] = created_at
         yield comment
+
+
+def _topics(post: Row, topic_ids: list[str]) -> list[Row]:
+    """Return the rows of up to two topics of a post."""
+    chosen = random.sample(topic_ids, min(len(topic_ids), random.randint(0, 2)))
+    post["has_topics"] = bool(chosen)
+    times = {"created_at": post["created_at"]}
+    times["last_activity_at"] = post["last_comment_at"] or post["created_at"]
+    return [{"post_id": post["id"], "topic_id": id, **times} for id in chosen]
+
+
+def _reactions(text: Row, author_ids: list[str]) -> list[Row]:
+    """Return the rows of reactions to a post or comment, most of which have none."""
+    number = random.randint(1, 5) if random.random() < 0.2 else 0
+    rows = []
+    for user_id in random.sample(author_ids, min(len(author_ids), number)):
+        name = random.choice(NAMES)
+        text[name] += 1
+        of = {"post_id": text.get("post_id", text["id"]), "text_id": text["id"]}
+        of["comment_id"] = text["id"] if "post_id" in text else None
+        of["created_at"] = text["created_at"]
+        rows.append({"user_id": user_id, "name": name, **of})
+    return rows
 
 
 def _image(text: Row) -> dict[type[Base], list[Row]]:

@@ -45,6 +45,34 @@ CHECKS = {
         SELECT id FROM comments WHERE file_count <> (
             SELECT count(*) FROM files WHERE comment_id = comments.id
         )""",
+    "the reactions of post {} are counted wrong": """
+        SELECT id FROM posts WHERE deleted_at IS NULL
+        AND (thumbs_up, heart, party, laugh, surprise, thanks) <> (
+            SELECT count(*) FILTER (WHERE name = 'thumbs_up'),
+            count(*) FILTER (WHERE name = 'heart'), count(*) FILTER (WHERE name = 'party'),
+            count(*) FILTER (WHERE name = 'laugh'), count(*) FILTER (WHERE name = 'surprise'),
+            count(*) FILTER (WHERE name = 'thanks')
+            FROM reactions WHERE post_id = posts.id AND comment_id IS NULL
+        )""",
+    "the reactions of comment {} are counted wrong": """
+        SELECT comments.id FROM comments JOIN posts ON posts.id = post_id
+        WHERE posts.deleted_at IS NULL AND (
+            comments.thumbs_up, comments.heart, comments.party,
+            comments.laugh, comments.surprise, comments.thanks
+        ) <> (
+            SELECT count(*) FILTER (WHERE name = 'thumbs_up'),
+            count(*) FILTER (WHERE name = 'heart'), count(*) FILTER (WHERE name = 'party'),
+            count(*) FILTER (WHERE name = 'laugh'), count(*) FILTER (WHERE name = 'surprise'),
+            count(*) FILTER (WHERE name = 'thanks')
+            FROM reactions WHERE comment_id = comments.id
+        )""",
+    "post {} has topics, but has_topics is false, or a time in post_topics is another one": """
+        SELECT posts.id FROM posts JOIN post_topics ON post_id = posts.id
+        WHERE has_topics IS FALSE OR post_topics.created_at <> posts.created_at
+        OR last_activity_at <> coalesce(last_comment_at, posts.created_at)""",
+    "a reaction to comment {} is not on its post": """
+        SELECT comments.id FROM reactions JOIN comments ON comments.id = comment_id
+        WHERE reactions.post_id <> comments.post_id OR content IS NULL""",
     "the avatar_id of user {} is wrong": """
         SELECT users.id FROM users LEFT JOIN avatars ON user_id = users.id
         WHERE avatar_id IS DISTINCT FROM avatars.id""",

@@ -32,12 +32,14 @@ class Outgoing(Base):
     kind: Mapped[str] = mapped_column(String(32))  # what it says; the channel knows how to make it
     user_id: Mapped[str | None] = mapped_column(Identifier)  # who receives it
     about: Mapped[str | None] = mapped_column(Identifier)  # such as the id of a notification
+    about_at: Mapped[datetime | None] = mapped_column()  # a time that belongs to it
     rank: Mapped[int] = mapped_column(SmallInteger)  # URGENT or ORDINARY
     queued_at: Mapped[datetime] = mapped_column(default=now)
     due_at: Mapped[datetime] = mapped_column(default=now)  # when it is tried next
     is_taken: Mapped[bool] = mapped_column(default=False)  # by a process, until `due_at`
     turn: Mapped[int] = mapped_column(default=0)  # how often it was taken
     attempts: Mapped[int] = mapped_column(default=0)
+    tried_since: Mapped[datetime | None] = mapped_column()  # if an operator has let it be retried
     failed_at: Mapped[datetime | None] = mapped_column()  # when it was given up
     error: Mapped[str | None] = mapped_column(String(300))  # why the last attempt failed
 

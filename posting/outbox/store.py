@@ -1,7 +1,7 @@
 """The SQL of the outbox. Features add to it, and `posting.outbox.delivery` takes from it."""
 
-from collections.abc import Collection, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,10 +12,12 @@ from posting.db.transactions import Row, after_commit, execute, fetch_all, fetch
 from posting.db.types import UtcDateTime, new_id, now
 from posting.outbox.models import ORDINARY, URGENT, Outgoing
 
-WAKE = "posting.outbox.wake"  # the extension of an app that delivers: an event
+WAKE = "posting.outbox.wake"  # the extension of an app that delivers: functions that wake it
 GIVE_UP_AFTER = timedelta(days=2)
 PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360))
 MAX_ERROR = 300  # characters
+
+TOO_OLD = "It has waited for too long"
 
 _COLUMNS = sa.inspect(Outgoing).columns
 _INSERT = sa.insert(Outgoing)
@@ -25,7 +27,7 @@ _HAS_DUE = (
     sa.select(Outgoing.id)
     .where(
         _IS_WAITING,
-        Outgoing.channel.in_(sa.bindparam("channels", expanding=True)),
+        Outgoing.channel == sa.bindparam("for_channel"),
         Outgoing.rank.in_((URGENT, ORDINARY)),
         Outgoing.due_at <= _time,
     )
@@ -61,41 +63,75 @@ _FINISH = sa.delete(Outgoing).where(_IS_MINE)
 _RETURN = sa.update(Outgoing).where(_IS_MINE).values(is_taken=False)
 
 
+class TooOldError(Exception):
+    """A row has waited for so long that it is not sent any more."""
+
+
 def enqueue(
     channel: str,
     kind: str,
     *,
     user_id: str | None = None,
     about: str | None = None,
+    about_at: datetime | None = None,
     is_urgent: bool = False,
 ) -> None:
     """Add something that is to be sent, within the transaction that causes it.
 
     What is urgent, such as a link that somebody waits for, is sent before all others.
     """
+    recipients = [(user_id, about_at)]
+    enqueue_all(channel, kind, recipients, about=about, rank=URGENT if is_urgent else ORDINARY)
+
+
+def enqueue_all(
+    channel: str,
+    kind: str,
+    recipients: Iterable[tuple[str | None, datetime | None]],
+    *,
+    about: str | None = None,
+    rank: int = ORDINARY,
+    time: datetime | None = None,
+) -> None:
+    """Add one row for each recipient, with a time that belongs to it. Otherwise like `enqueue`.
+
+    `time` is when it was added, if that is not now.
+    """
+    time = time or now()
+    common = {"kind": kind, "about": about, "rank": rank, "queued_at": time, "due_at": time}
+    add_rows(
+        channel,
+        [common | {"user_id": user_id, "about_at": about_at} for user_id, about_at in recipients],
+    )
+
+
+def add_rows(channel: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows with some of their columns, such as an `id` by which the row can be found again."""
+    if not rows:
+        return
     time = now()
-    values: dict[str, Any] = {"id": new_id(), "channel": channel, "kind": kind}
-    values |= {"user_id": user_id, "about": about, "queued_at": time, "due_at": time}
-    values |= {"rank": URGENT if is_urgent else ORDINARY}
-    execute(_INSERT, **values, is_taken=False, turn=0, attempts=0)
+    defaults: dict[str, Any] = {"channel": channel, "user_id": None, "about": None}
+    defaults |= {"about_at": None, "rank": ORDINARY, "queued_at": time, "due_at": time}
+    defaults |= {"is_taken": False, "turn": 0, "attempts": 0}
+    execute(_INSERT, [{"id": new_id(), **defaults, **row} for row in rows])
     after_commit(_wake)
 
 
 def _wake() -> None:
-    """Wake the thread that delivers, if this process has one."""
-    if event := current_app.extensions.get(WAKE):
-        event.set()
+    """Wake the threads that deliver, if this process has them."""
+    for wake in current_app.extensions.get(WAKE, ()):
+        wake()
 
 
-def has_due(channels: Collection[str]) -> bool:
-    """Return whether something is due for some channels. This takes no lock."""
-    return fetch_one(_HAS_DUE, time=now(), channels=sorted(channels)) is not None
+def has_due(channel: str) -> bool:
+    """Return whether something is due for a channel. This takes no lock."""
+    return fetch_one(_HAS_DUE, time=now(), for_channel=channel) is not None
 
 
-def take(channel: str, lease: timedelta) -> Row | None:
+def take(channel: str, lease: timedelta, *, only_urgent: bool = False) -> Row | None:
     """Take what is due first for a channel, or return None. Nobody else takes it meanwhile."""
     time = now()
-    for rank in (URGENT, ORDINARY):
+    for rank in (URGENT,) if only_urgent else (URGENT, ORDINARY):
         values = {
             "time": time,
             "lease_ends": time + lease,
@@ -107,24 +143,51 @@ def take(channel: str, lease: timedelta) -> Row | None:
     return None
 
 
-def finish(row: Row) -> None:
-    """Delete what is sent, or what need not be sent any more."""
-    execute(_FINISH, own=row.id, own_turn=row.turn)
+def finish(row: Row) -> bool:
+    """Delete what is sent, or what need not be sent any more. Return False if another has it."""
+    is_mine = bool(execute(_FINISH, own=row.id, own_turn=row.turn).rowcount)
     purge_expired(Outgoing)
+    return is_mine
+
+
+def require_young(row: Row) -> None:
+    """Raise TooOldError if a row has waited for two days, such as while the service was off."""
+    if _is_old(row):
+        raise TooOldError(TOO_OLD)
+
+
+def _is_old(row: Row, time: datetime | None = None) -> bool:
+    """Return whether a row is given up now, or at another time."""
+    return bool((time or now()) > (row.tried_since or row.queued_at) + GIVE_UP_AFTER)
 
 
 def put_back(row: Row, error: str | None = None) -> None:
-    """Let others take it again at once. This was no attempt, unless it is given up now."""
-    if now() > row.queued_at + GIVE_UP_AFTER:
-        give_up(row, error or "It has waited for too long")
+    """Make a row available again at once. The attempt does not count.
+
+    If the row is too old, give it up.
+    """
+    if _is_old(row):
+        give_up(row, error or TOO_OLD)
         return
-    _return(row, due_at=row.queued_at, attempts=row.attempts - 1)
+    _return(row, due_at=row.tried_since or row.queued_at, attempts=row.attempts - 1)
+
+
+def wait(row: Row, until: datetime, reason: str) -> None:
+    """Make a row available again at a time. The attempt does not count."""
+    _return(row, due_at=until, attempts=row.attempts - 1, error=one_line(reason))
+
+
+def delay_all(ids: sa.Select[str], until: datetime) -> None:
+    """Let rows with some ids wait until a time, unless they are being sent."""
+    waits = sa.and_(_IS_WAITING, ~Outgoing.is_taken, Outgoing.due_at < until)
+    statement = sa.update(Outgoing).where(Outgoing.id.in_(ids), waits)
+    execute(statement.values(due_at=until))
 
 
 def postpone(row: Row, error: str) -> bool:
     """Note a failure that may pass. Return False if it is given up, because it is too old."""
     due_at = now() + PAUSES[min(row.attempts, len(PAUSES)) - 1]
-    if due_at > row.queued_at + GIVE_UP_AFTER:
+    if _is_old(row, due_at):
         give_up(row, error)
         return False
     _return(row, due_at=due_at, error=one_line(error))
@@ -176,7 +239,7 @@ def retry(ids: Collection[str]) -> int:
     What is being sent stays as it is. Return how many rows have changed.
     """
     time = now()
-    values: dict[str, Any] = {"queued_at": time, "due_at": time, "attempts": 0}
+    values: dict[str, Any] = {"tried_since": time, "due_at": time, "attempts": 0}
     values |= {"failed_at": None, "error": None}
     is_free = sa.or_(~Outgoing.is_taken, Outgoing.due_at <= time)
     statement = sa.update(Outgoing).where(is_free)

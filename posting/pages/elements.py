@@ -1,5 +1,6 @@
 """Small elements that are often repeated. As Jinja macros, they make 50 comments 15 % slower."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from posting.images.codec import SIZES
+from posting.reactions.models import EMOJI
+from posting.topics.models import COLORS
 
 HUES = 12  # of the circles with initials
 # The width in which pages show an image: that of the column of texts.
@@ -45,6 +48,36 @@ def initial_of(user: dict[str, Any]) -> Markup:
 def text(html: str) -> Markup:
     """Return the text of a post or comment, rendered, in the direction in which it is read."""
     return Markup(f'<div class="text" dir="auto">\n{html}</div>')  # noqa: S704 - sanitized
+
+
+def reactions(counts: dict[str, int]) -> Markup:
+    """Return the numbers of reactions to a text, or nothing if there are none."""
+    if not any(counts.values()):
+        return Markup("")
+    chips = "".join(
+        f'<span data-reaction="{name}">{emoji} {counts[name]:,}</span>\n'
+        for name, emoji in EMOJI.items()
+        if counts[name]
+    )
+    label = '<span class="for-listeners">Reactions:</span>'
+    return Markup(f'<p class="reactions">{label}\n{chips}</p>')  # noqa: S704 - numbers
+
+
+def topic(root: str, topic: dict[str, Any], *, is_current: bool = False) -> Markup:
+    """Return a link to the posts of a topic. The style sheet draws its color before it."""
+    href = escape(f"{root}/t/{topic['id']}")
+    hue = COLORS.index(topic["color"])
+    current = ' aria-current="true"' if is_current else ""
+    link = f'<a href="{href}" data-hue="{hue}"{current} dir="auto">{escape(topic["name"])}</a>'
+    return Markup(link)  # noqa: S704 - escaped
+
+
+def topics(root: str, topics: Sequence[dict[str, Any]]) -> Markup:
+    """Return links to the topics of a post, or nothing if it has none."""
+    if not topics:
+        return Markup("")
+    links = Markup("\n").join(topic(root, each) for each in topics)
+    return Markup('<p class="topics">{}</p>').format(links)
 
 
 def image_sizes(root: str, image: dict[str, Any], column: str = COLUMN) -> Markup:

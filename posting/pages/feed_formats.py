@@ -49,6 +49,7 @@ class Entry:
     published: str
     updated: str
     enclosures: list[Enclosure]
+    topics: list[str]
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ def to_json_feed(feed: Feed) -> Response:
                     {key: value for key, value in vars(entry.author).items() if value is not None}
                 ],
                 "attachments": [vars(each) for each in entry.enclosures],
+                "tags": entry.topics,
             }
             for entry in feed.entries
         ],

@@ -29,6 +29,7 @@ from posting.pages.feed_formats import (
 )
 from posting.pages.schemas import FeedQuery, JsonFeed
 from posting.posts.store import NoSuchPost, get_post, list_posts
+from posting.topics.store import NoSuchTopic, get_topic
 from posting.web.endpoint import CLIENT, SHARED, Blueprint, DocumentedError, Reply
 from posting.web.errors import InvalidInput, input_error
 from posting.web.hosts import base_url
@@ -54,6 +55,14 @@ def feed_of_posts(before: str | None = None) -> Feed:
     posts = list_posts(text="whole", **page_of(before))
     entries = to_entries(posts.items)
     return Feed(current_app.config["NAME"], "", "/", entries, before, posts.next_cursor)
+
+
+def feed_of_topic(id: str, before: str | None = None) -> Feed:
+    """Return a page of the feed of the posts of a topic."""
+    topic = get_topic(id)
+    posts = list_posts(topic=id, text="whole", **page_of(before))
+    title, path = f"{current_app.config['NAME']}: {topic['name']}", f"/t/{id}"
+    return Feed(title, path, path, to_entries(posts.items), before, posts.next_cursor)
 
 
 def feed_of_member(username: str, before: str | None = None) -> Feed:
@@ -168,6 +177,7 @@ def to_entry(item: Item, title: str, path: str, enclosures: list[Enclosure]) -> 
         published=item["created_at"],
         updated=item["updated_at"],
         enclosures=enclosures,
+        topics=[topic["name"] for topic in item.get("topics", [])],
     )
 
 
@@ -227,6 +237,13 @@ SOURCES = (
         "the latest posts of a member",
         feed_of_member,
         [NoSuchUser],
+    ),
+    Source(
+        "/t/<page_id:id>",
+        "posts_of_topic",
+        "the latest posts of a topic",
+        feed_of_topic,
+        [NoSuchTopic],
     ),
     Source(
         "/p/<page_id:id>",

@@ -15,12 +15,16 @@ from posting.accounts.schemas import (
     ProfileChange,
     RecoveryCodesInput,
     RemovalQuery,
+    ResetLinkInput,
+    RoleInput,
+    SessionConfirmation,
     SignUp,
     TokenInput,
 )
 from posting.comments.schemas import CommentInput
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
 from posting.invitations.schemas import InvitationInput
+from posting.mail.schemas import EmailInput, LinkRequest
 from posting.moderation.schemas import (
     AccountRemovalQuery,
     RemovalInput,
@@ -29,6 +33,9 @@ from posting.moderation.schemas import (
     SuspensionInput,
 )
 from posting.posts.schemas import PostInput
+from posting.site.schemas import SiteInput
+from posting.topics.schemas import TopicInput
+from posting.webhooks.schemas import WebhookInput
 
 SCHEMAS = {
     "sign-up": SignUp(),
@@ -41,10 +48,19 @@ SCHEMAS = {
     "image": ImageUpload(),
     "token": TokenInput(),
     "recovery-codes": RecoveryCodesInput(),
+    "email": EmailInput(),
+    "ask-for-link": LinkRequest(),
     "invitation": InvitationInput(),
     "report": ReportInput(),
     "dismissal": ReportDecision(),
     "deletion": RemovalQuery(),
+    "role": RoleInput(),
+    "reset-link": ResetLinkInput(),
+    "site": SiteInput(),
+    "topic": TopicInput(),
+    "topic-change": TopicInput(),
+    "backup": SessionConfirmation(),
+    "webhook": WebhookInput(),
     "suspension": SuspensionInput(),
     "removal": RemovalInput(),
     "account-deletion": AccountRemovalQuery(),

@@ -46,6 +46,12 @@ class MemberQuery(CursorQuery):
     show = Parameter(load_default="posts", validate=OneOf(["posts", "comments"]))
 
 
+class MembersQuery(CursorQuery):
+    """The order of all members, and the cursor."""
+
+    sort = Parameter(load_default="newest", validate=OneOf(["newest", "name"]))
+
+
 class DeletedQuery(CursorQuery):
     """The choice about the posts and comments of a deleted account."""
 
@@ -104,6 +110,7 @@ class FeedItem(Output):
     date_modified = Timestamp()
     authors = fields.List(fields.Nested(FeedAuthor))
     attachments = fields.List(fields.Nested(FeedAttachment))
+    tags = fields.List(fields.String(), metadata=described(["Looms"], "Topics."))
 
 
 class JsonFeed(Output):

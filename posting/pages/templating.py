@@ -1,9 +1,7 @@
 """What the templates of pages use, and the response with a page that they render."""
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from flask import Response, current_app, render_template, request
@@ -11,7 +9,7 @@ from flask.sansio.app import App
 from markupsafe import Markup
 
 from posting.comments.schemas import IMAGES_PER_COMMENT
-from posting.config import ABOUT, CUSTOM_CSS
+from posting.config import CUSTOM_CSS, FIXED, sends_mails
 from posting.files.formats import FORMATS
 from posting.invitations import models as invitations
 from posting.markdown import excerpt
@@ -20,6 +18,9 @@ from posting.pages.fragments import Fragments
 from posting.pages.markdown import image_ids
 from posting.plurals import count
 from posting.posts.schemas import FILES_PER_TEXT, IMAGES_PER_POST
+from posting.reactions.models import EMOJI
+from posting.site.settings import find_own_file
+from posting.topics.models import COLORS, TOPICS_PER_POST
 from posting.web.hosts import base_url
 from posting.web.schemas import Item
 
@@ -28,7 +29,8 @@ FRAGMENTS = "posting.fragments"
 # The editor shows images that are not sent yet, from blob: URLs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
 )
 
 
@@ -38,17 +40,13 @@ def init_app(app: App) -> None:
     app.extensions[FRAGMENTS] = Fragments(0) if app.debug else Fragments()
     config = app.config
     app.jinja_env.globals |= {
-        "community": config["NAME"],
-        "description": config["DESCRIPTION"],
-        "signup": config["SIGNUP"],
-        "inviters": config["INVITATIONS"],
+        "mail": sends_mails(config),
         "invitation_days": invitations.LIFETIME.days,
         "max_invitation_days": invitations.MAX_LIFETIME.days,
         "password_min": config["PASSWORD_MIN"],
         "max_images": IMAGES_PER_POST,
         "max_images_of_comment": IMAGES_PER_COMMENT,
         "max_image_bytes": config["MAX_IMAGE_BYTES"],
-        "has_about": find_own_file(app, ABOUT) is not None,
         "has_custom_css": find_own_file(app, CUSTOM_CSS) is not None,
         "image_types": forms.image_types(),
         "max_files": FILES_PER_TEXT,
@@ -63,6 +61,12 @@ def init_app(app: App) -> None:
         "COLUMN": elements.COLUMN,
         "image_ids": image_ids,
         "image_sizes": elements.image_sizes,
+        "reactions": elements.reactions,
+        "EMOJI": EMOJI,
+        "topic": elements.topic,
+        "topics_of": elements.topics,
+        "topic_colors": COLORS,
+        "max_topics": TOPICS_PER_POST,
         "text": elements.text,
         "time": elements.time,
     }
@@ -72,6 +76,7 @@ def init_app(app: App) -> None:
         "highlighted_excerpt": highlight.excerpt,
     }
     app.context_processor(add_paths)
+    app.context_processor(describe_site)
 
 
 def markdown_renderer(images: Sequence[Item] = ()) -> Callable[..., Markup]:
@@ -99,7 +104,7 @@ def page(template: str, *, images: Sequence[Item] = (), **context: Any) -> Respo
     fragments: Fragments = current_app.extensions[FRAGMENTS]
     # An image gets its sizes once.
     keys = (f"{image['id']} {len(image['sizes'])}" for image in images)
-    key = (request.script_root, base_url(), *keys)
+    key = (request.script_root, base_url(), *describe_site().values(), *keys)
     once = partial(fragments.once, key)
     html = render_template(
         f"pages/{template}", markdown=render, once=once, images=images, **context
@@ -112,12 +117,22 @@ def add_paths() -> dict[str, Any]:
     return {"root": request.script_root, "here": request.script_root + request.path}
 
 
-def find_own_file(app: App, name: str) -> Path | None:
-    """Return a file that the operator has put into the instance folder, if it can be read."""
-    file = Path(app.instance_path) / name
-    if not file.is_file():
-        return None
-    if not os.access(file, os.R_OK):
-        app.logger.error("%s cannot be read by the user of the service.", file)
-        return None
-    return file
+def describe_site() -> dict[str, Any]:
+    """Return what templates know of the site."""
+    config = current_app.config
+    return {
+        "community": config["NAME"],
+        "description": config["DESCRIPTION"],
+        "signup": config["SIGNUP"],
+        "inviters": config["INVITATIONS"],
+        "has_about": has_about(),
+        "accent": config["ACCENT"],
+        "has_rules": bool(config["RULES"]),
+        "logo": config["LOGO_ID"],
+    }
+
+
+def has_about() -> bool:
+    """Return whether the site has a page about itself, with a text or with rules."""
+    config = current_app.config
+    return bool(config["ABOUT"] or config["RULES"] or "ABOUT" in config[FIXED])

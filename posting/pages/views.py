@@ -12,7 +12,13 @@ from werkzeug.routing import BaseConverter
 
 from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, current_user_id
 from posting.accounts.names import list_users_by_name
-from posting.accounts.store import NoSuchUser, find_user
+from posting.accounts.store import (
+    NoSuchUser,
+    add_post_counts,
+    find_user,
+    list_all_users_by_name,
+    list_users,
+)
 from posting.comments.store import find_comments, list_comments, list_comments_on
 from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH
@@ -23,13 +29,24 @@ from posting.images.store import (
     get_images_of_posts,
 )
 from posting.pages import markdown, templating, threads
-from posting.pages.schemas import DeletedQuery, FrontPageQuery, MemberQuery, PostQuery, SearchQuery
-from posting.pages.templating import find_own_file, markdown_renderer, page
+from posting.pages.schemas import (
+    DeletedQuery,
+    FrontPageQuery,
+    MemberQuery,
+    MembersQuery,
+    PostQuery,
+    SearchQuery,
+)
+from posting.pages.templating import has_about, markdown_renderer, page
 from posting.posts.schemas import Preview, PreviewInput
 from posting.posts.store import find_posts, get_post, list_pinned_posts, list_posts
 from posting.search.words import has_short_prefix, parse_query, split_words
+from posting.site.colors import on_dark
+from posting.site.settings import find_own_file
+from posting.topics.store import get_topic, list_topics
 from posting.web import errors
 from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Access, Blueprint, Reply, View
+from posting.web.etags import to_json
 from posting.web.limits import Limit
 from posting.web.pagination import Page
 from posting.web.schemas import Item
@@ -41,7 +58,7 @@ MEMBERS_PER_PAGE = 50
 MAX_LENGTH = 2**16  # characters of Markdown on a page of comments or search results
 NOT_FOR_ROBOTS = (
     *("/search", "/settings", "/inbox", "/unsent", "/write", "/p/*/edit"),
-    *("/account-deleted", "/reset", "/moderation"),
+    *("/account-deleted", "/reset", "/moderation", "/keeping", "/confirm", "/unsubscribe/"),
 )
 ERROR_TYPES = ["application/problem+json", "application/json", "text/html"]
 # A preview is requested several times while a post is written.
@@ -121,7 +138,23 @@ def show_latest_posts(query: dict[str, Any]) -> Reply:
     others = [post for post in posts.items if not post["pinned"]]  # on every page
     shown = Page([*pinned, *others], posts.next_cursor)
     add_thumbnails(shown)
-    return page("front.html", page=shown, sort=query["sort"])
+    return page("front.html", page=shown, topics=list_topics(), sort=query["sort"])
+
+
+@page_at("/t/<page_id:id>", access=PAGE_READERS, query=FrontPageQuery())
+def show_topic(id: str, query: dict[str, Any]) -> Reply:
+    """Show the latest posts of a topic."""
+    topic = get_topic(id)
+    posts = list_posts(
+        limit=POSTS_PER_PAGE,
+        cursor=query.get("cursor"),
+        sort=query["sort"],
+        topic=id,
+        text="beginning",
+    )
+    add_thumbnails(posts)
+    topics, sort = list_topics(), query["sort"]
+    return page("topic.html", page=posts, current=topic, topics=topics, sort=sort)
 
 
 @page_at("/search", access=PAGE_READERS, query=SearchQuery())
@@ -203,10 +236,20 @@ def show_member(username: str, query: dict[str, Any]) -> Reply:
     return page("member.html", user=user, page=found, show=query["show"])
 
 
+@page_at("/members", access=PAGE_READERS, query=MembersQuery())
+def show_members(query: dict[str, Any]) -> Reply:
+    """Show all members, newest first or by name."""
+    by_name, cursor = query["sort"] == "name", query.get("cursor")
+    find = list_all_users_by_name if by_name else list_users
+    found = find(limit=MEMBERS_PER_PAGE, cursor=cursor)
+    add_post_counts(found.items)
+    return page("members.html", page=found, sort=query["sort"])
+
+
 @page_at("/write", access=PAGE_READERS)
 def show_editor() -> Reply:
     """Show the form for a new post."""
-    return page("write.html", post=None)
+    return page("write.html", post=None, topics=list_topics())
 
 
 @page_at("/p/<page_id:id>/edit", access=PAGE_READERS)
@@ -214,7 +257,7 @@ def show_edit_form(id: str) -> Reply:
     """Show the form for an edit of a post."""
     post = get_post(id)
     images, files = get_images_of_posts([id])[id], list_files_of_posts([id])[id]
-    return page("write.html", post=post, images=images, files=files)
+    return page("write.html", post=post, images=images, files=files, topics=list_topics())
 
 
 def render_preview(body: dict[str, str]) -> str:
@@ -253,6 +296,24 @@ def show_reset() -> Reply:
     return page("reset.html")
 
 
+@page_at("/confirm", access=PUBLIC)
+def show_confirmation() -> Reply:
+    """Show the button that confirms a mail address, with the code of a link."""
+    return page("confirm.html")
+
+
+@page_of_api("/unsubscribe/notifications/<nanoid:id>")
+def show_end_of_notifications(id: str) -> Reply:
+    """Show the button that ends mails about notifications. The page itself changes nothing."""
+    return page("unsubscribe.html", list="notifications")
+
+
+@page_of_api("/unsubscribe/letter/<nanoid:id>")
+def show_end_of_letter(id: str) -> Reply:
+    """Show the button that ends the weekly letter."""
+    return page("unsubscribe.html", list="letter")
+
+
 @page_at("/settings", access=PAGE_READERS)
 def show_settings() -> Reply:
     """Show the forms for one's own account."""
@@ -271,6 +332,12 @@ def show_moderation() -> Reply:
     return page("moderation.html")
 
 
+@page_at("/keeping", access=PAGE_READERS)
+def show_keeping() -> Reply:
+    """Show the forms of owners, which the script fills."""
+    return page("keeping.html", has_webhooks=current_app.config["WEBHOOKS"] != "off")
+
+
 @page_at("/unsent", access=PAGE_READERS)
 def show_unsent_texts() -> Reply:
     """Show the list of texts that were not sent, which the script fills."""
@@ -285,13 +352,27 @@ def show_deletion(query: dict[str, Any]) -> Reply:
 
 @page_at("/about", access=PUBLIC)
 def show_about() -> Reply:
-    """Show what the operator has written in about.md."""
-    file = find_own_file(current_app, ABOUT)
-    if file is None:
+    """Show the text about the site, which the file about.md wins over, and the rules."""
+    if not has_about():
         raise NotFound
-    response = page("about.html", content=file.read_text("utf-8", errors="replace"))
-    response.headers["Cache-Control"] = "no-cache"  # the file may change without a commit
+    config, file = current_app.config, find_own_file(current_app, ABOUT)
+    content = file.read_text("utf-8", errors="replace") if file else config["ABOUT"]
+    response = page("about.html", content=content, rules=config["RULES"])
+    if file:
+        response.headers["Cache-Control"] = "no-cache"  # the file may change without a commit
     return response
+
+
+@pages.get("/accent.css", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
+def show_accent() -> Reply:
+    """Show the style sheet with the color that owners have chosen."""
+    accent = current_app.config["ACCENT"]
+    if accent is None:
+        raise NotFound
+    css = f":root {{ --accent: {accent}; --on-accent: #fff; }}\n"
+    css += f"@media (prefers-color-scheme: dark) {{ :root {{ --accent: {on_dark(accent)}; "
+    css += "--on-accent: #10151d; } }\n"
+    return Response(css, mimetype="text/css")
 
 
 @pages.get("/custom.css", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
@@ -313,6 +394,37 @@ def show_icon() -> Reply:
 def show_former_icon() -> Reply:
     """Show the icon as a PNG, to programs that know no other path."""
     return send_static_file("icon.png")
+
+
+@pages.get("/manifest.webmanifest", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
+def show_manifest() -> Reply:
+    """Describe the site, so that people can install it like an app."""
+    root, name = request.script_root, current_app.config["NAME"]
+    icons = [
+        {"src": f"{root}/favicon.svg", "sizes": "any", "type": "image/svg+xml"},
+        {"src": f"{root}/favicon.ico", "sizes": "180x180", "type": "image/png"},
+    ]
+    if logo := current_app.config["LOGO_ID"]:
+        src = f"{root}/site/logo/{logo}"
+        icons = [{"src": src, "sizes": "256x256", "type": "image/webp"}]
+    manifest = {
+        "name": name,
+        "short_name": name,
+        "description": current_app.config["DESCRIPTION"] or name,
+        "start_url": f"{root}/",
+        "scope": f"{root}/",
+        "display": "standalone",
+        "background_color": "#fdfdfb",
+        "theme_color": "#fdfdfb",
+        "icons": icons,
+    }
+    return Response(to_json(manifest), content_type="application/manifest+json")
+
+
+@pages.get("/worker.js", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
+def show_worker() -> Reply:
+    """Show the script that shows notifications, at a path that is above all pages."""
+    return send_static_file("worker.js")
 
 
 @pages.get("/robots.txt", access=PUBLIC, cache=SHARED, any_query=True, documented=False)

@@ -16,6 +16,7 @@ from posting.db.types import now
 from posting.moderation.store import close_reports_on_posts
 from posting.posts.models import DELETED_POSTS, Post
 from posting.posts.store import INDEX, lock_posts
+from posting.topics.models import PostTopic
 
 POSTS_PER_STEP = 100
 COMMENTS_PER_STEP = 1000  # below the posts of a step; a post with more is a step of its own
@@ -42,6 +43,7 @@ def delete_posts(condition: sa.ColumnElement[bool]) -> None:
     changes.record_deletion_of_posts(ids)
     close_reports_on_posts(ids)
     INDEX.remove([(post.created_at, post.id) for post in posts])
+    execute(sa.delete(PostTopic).where(PostTopic.post_id.in_(ids)))
     done = delete_below(Post, ids, ROWS_PER_STEP)
     execute(sa.delete(Post).where(Post.id.in_(done)))
     if left := [post._mapping for post in posts if post.id not in done]:

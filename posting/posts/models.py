@@ -7,11 +7,12 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, func
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from posting.accounts.models import User
-from posting.db.base import Editable, Identifier, partial_index
+from posting.db.base import Identifier, partial_index
 from posting.db.types import UtcDateTime, new_id, now, same_as_created_at
+from posting.reactions.models import WithReactions
 
 
-class Post(Editable):
+class Post(WithReactions):
     """A text with a title. It outlives its author's account unless the author decides otherwise.
 
     A moderator may lock it, so that only moderators can comment, or pin it to the front page. This
@@ -32,6 +33,8 @@ class Post(Editable):
     comment_count: Mapped[int] = mapped_column(default=0)
     image_count: Mapped[int] = mapped_column(default=0, server_default="0")
     file_count: Mapped[int] = mapped_column(default=0, server_default="0")
+    # False if it certainly has no topics.
+    has_topics: Mapped[bool] = mapped_column(default=False, server_default=sa.false(), sort_order=2)
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=same_as_created_at)

@@ -5,7 +5,10 @@ from typing import Any
 from marshmallow import ValidationError, fields, validate, validates_schema
 
 from posting.accounts.schemas import author
+from posting.reactions.schemas import Reactions
 from posting.search.fields import words_field
+from posting.topics.models import TOPICS_PER_POST
+from posting.topics.schemas import TopicOfPost
 from posting.web.errors import Message
 from posting.web.schemas import (
     NOT_BLANK_PATTERN,
@@ -32,6 +35,7 @@ FILES_PER_TEXT = 5  # of a post, and of a comment
 MAX_EXPANDED = 50  # posts in a list with their content, images or files
 NOT_NEW_WITH_Q = Message("not_a_choice", "Must be new with q.")
 PINNED_WITH_Q = Message("repeated", "Send only one of q and pinned.")
+WITH_TOPIC = Message("repeated", "Send only one of q, author, pinned and topic.")
 TOO_MANY_EXPANDED = Message("out_of_range", f"Must be at most {MAX_EXPANDED} with expand.")
 
 
@@ -52,6 +56,7 @@ class PostsQuery(PageQuery):
     """A page of posts."""
 
     author = Identifier("The ID of a user, whose posts are listed.")
+    topic = Identifier("The ID of a topic, whose posts are listed.")
     q = words_field("title or content")
     sort = sort_field()
     pinned = Parameter(
@@ -83,6 +88,11 @@ class PostsQuery(PageQuery):
     def refuse_pinned_with_q(self, data: dict[str, Any], **_: Any) -> None:
         if "q" in data and "pinned" in data:
             raise ValidationError(PINNED_WITH_Q, "pinned")
+
+    @validates_schema
+    def refuse_others_with_topic(self, data: dict[str, Any], **_: Any) -> None:
+        if "topic" in data and not data.keys().isdisjoint({"q", "author", "pinned"}):
+            raise ValidationError(WITH_TOPIC, "topic")
 
 
 def content() -> String:
@@ -125,6 +135,9 @@ class PostInput(Input):
         most=IMAGES_PER_POST,
     )
     files = file_ids("post")
+    topics = Identifiers(
+        "What the post is about. In an edit, these replace its former topics.", most=TOPICS_PER_POST
+    )
 
 
 class PreviewInput(Input):
@@ -136,7 +149,7 @@ class PreviewInput(Input):
 class PostBrief(Output):
     """A post in a list."""
 
-    computed: tuple[str, ...] = ("images", "files")
+    computed: tuple[str, ...] = ("topics", "images", "files")
 
     id = Identifier()
     title = fields.String(metadata=described("On engines"))
@@ -147,6 +160,8 @@ class PostBrief(Output):
     comment_count = fields.Integer(metadata=described(0))
     image_count = fields.Integer(metadata=described(0))
     file_count = fields.Integer(metadata=described(0))
+    topics = fields.List(fields.Nested(TopicOfPost), validate=validate.Length(max=TOPICS_PER_POST))
+    reactions = fields.Nested(Reactions)
     locked = fields.Boolean(metadata=described(False, "Whether only moderators may comment."))
     pinned = fields.Boolean(metadata=described(False, "Whether it is first on the front page."))
     content = fields.String(metadata=described("They *weave* algebra."))

@@ -4,10 +4,10 @@ All code locks rows in one order, so that no two requests wait for each other: r
 the current user's account, the epoch to pin a post, posts by id, images and then files that no text
 has by id, reports, idempotency keys, and last what `posting.db.purge` deletes. Only mentions lock
 their window later, after the post. A request that holds this window waits for nothing else except
-an idempotency key, so that is safe. Comments, images and files are changed only by the holder of
-their post's lock, who also deletes the notifications about them; other code skips notifications
-that are locked. A purge skips a locked epoch. On SQLite a writing transaction excludes all others,
-and `FOR UPDATE` does nothing.
+an idempotency key, so that is safe. Comments, images, files and reactions are changed only by the
+holder of their post's lock, who also deletes the notifications about them; other code skips
+notifications that are locked. A purge skips a locked epoch. On SQLite a writing transaction
+excludes all others, and `FOR UPDATE` does nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +30,7 @@ from posting.posts.models import Post
 from posting.search.index import Index
 from posting.search.results import paginate_results
 from posting.search.words import RowData, RowWords
+from posting.topics.store import add_topics, find_in_topic
 from posting.web.errors import NoSuch
 from posting.web.pagination import Page, paginate
 from posting.web.schemas import Item, insert, select, to_item, to_items
@@ -57,7 +58,7 @@ class PreparedText:
 
 
 _IS_IT = sa.and_(Post.id == sa.bindparam("id"), Post.deleted_at.is_(None))
-_POST = select(schemas.Post, Post).add_columns(Post.version).where(_IS_IT)
+_POST = select(schemas.Post, Post).add_columns(Post.version, Post.has_topics).where(_IS_IT)
 _ID = sa.select(Post.id).where(_IS_IT)
 _LOCKED = sa.select(Post.locked.label("locked")).where(_IS_IT)
 _LOCK_POST = _LOCKED.with_for_update()
@@ -70,7 +71,7 @@ _INSERT = insert(schemas.Post, Post).returning(Post.version)
 def _select(text: Text, *, by_author: bool = False) -> sa.Select[*tuple[Any, ...]]:
     """Return the SELECT of a list of posts, perhaps of those by the parameter `author`."""
     statement = select(schemas.PostBrief, Post, without=() if text == "whole" else ("content",))
-    statement = statement.where(Post.deleted_at.is_(None))
+    statement = statement.add_columns(Post.has_topics).where(Post.deleted_at.is_(None))
     if text == "beginning":
         content = sa.func.substr(Post.content, 1, BEGINNING)
         statement = statement.add_columns(content.label("content"))
@@ -88,28 +89,32 @@ def list_posts(
     cursor: str | None,
     sort: str = "new",
     author: str | None = None,
+    topic: str | None = None,
     pinned: bool = False,
     text: Text = "none",
     max_length: int | None = None,
     parameter: str = "cursor",
 ) -> Page:
-    """Return a page of all posts, of those of an author, or of the pinned ones.
+    """Return a page of all posts, of those of an author or of a topic, or of the pinned ones.
 
     See `paginate` for `max_length` and `parameter`.
     """
     name, time = ORDERS[sort]
-    return paginate(
+    find = find_in_topic(topic, time) if topic else None
+    page = paginate(
         _select(text, by_author=author is not None),
         limit=limit,
         cursor=cursor,
-        name=name,
+        name=f"{name}-{topic}" if topic else name,
         time=time,
         newest_first=True,
         parameters={"author": author},
         max_length=max_length,
         parameter=parameter,
-        find=_list_pinned_positions if pinned else None,
+        find=_list_pinned_positions if pinned else find,
     )
+    add_topics(page.items)
+    return page
 
 
 def find_posts(
@@ -125,7 +130,7 @@ def find_posts(
 
     Raise SearchBusy.
     """
-    return paginate_results(
+    page = paginate_results(
         INDEX,
         _select(text, by_author=author is not None),
         words,
@@ -134,11 +139,15 @@ def find_posts(
         author=author,
         max_length=max_length,
     )
+    add_topics(page.items)
+    return page
 
 
 def list_pinned_posts() -> list[Item]:
     """Return the pinned posts with the beginning of their text, the last pinned first."""
-    return to_items(fetch_all(_PINNED))
+    posts = to_items(fetch_all(_PINNED))
+    add_topics(posts)
+    return posts
 
 
 def _list_pinned_positions(after: Position | None, limit: int) -> list[Position]:
@@ -152,7 +161,9 @@ def _list_pinned_positions(after: Position | None, limit: int) -> list[Position]
 
 def get_post(id: str) -> Item:
     """Return a post with `version`. Raise NoSuchPost."""
-    return to_item(_found(fetch_one(_POST, id=id)))
+    post = to_item(_found(fetch_one(_POST, id=id)))
+    add_topics([post])
+    return post
 
 
 def get_marks(id: str) -> Row:

@@ -22,6 +22,7 @@ from posting.moderation import log
 from posting.posts import deletion, schemas, store
 from posting.posts.store import INDEX, NoSuchPost, PreparedText, prepare_text
 from posting.search.turns import SearchBusy
+from posting.topics.store import NoSuchTopic, set_topics, topic_exists
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.etags import Condition, etag_header
 from posting.web.hosts import external_url
@@ -48,7 +49,7 @@ class PostDeletionForbidden(NotAuthor):
     query=schemas.PostsQuery(),
     returns=schemas.PostBrief(many=True),
     headers=["Link"],
-    errors=[NoSuchUser, SearchBusy],
+    errors=[NoSuchUser, NoSuchTopic, SearchBusy],
 )
 def list_posts(query: dict[str, Any]) -> Reply:
     """List posts: the latest, or those that a search finds."""
@@ -64,7 +65,12 @@ def list_posts(query: dict[str, Any]) -> Reply:
     if words := query.get("q"):
         page = store.find_posts(words, **options)
     else:
-        page = store.list_posts(sort=query["sort"], pinned="pinned" in query, **options)
+        topic = query.get("topic")
+        page = store.list_posts(
+            sort=query["sort"], topic=topic, pinned="pinned" in query, **options
+        )
+        if not page.items and topic and not topic_exists(topic):
+            raise NoSuchTopic
     if not page.items and author and not user_exists(author):
         raise NoSuchUser
     for name, list_of_posts in (("images", list_images_of_posts), ("files", list_files_of_posts)):
@@ -89,9 +95,13 @@ def list_posts(query: dict[str, Any]) -> Reply:
 def create_post(body: dict[str, Any], prepared: PreparedText) -> Reply:
     """Write a post, with images and files that you have sent before, if you want."""
     image_ids, file_ids = body.pop("images", []), body.pop("files", [])
+    topic_ids = body.pop("topics", [])
     post = store.insert_post(current_user.id, body, prepared)
     id = post["id"]
-    post |= {"author": current_user.as_author(), "images": [], "files": []}
+    post |= {"author": current_user.as_author(), "topics": [], "images": [], "files": []}
+    if topic_ids:
+        set_topics(topic_ids, id)
+        post |= {"topics": store.get_post(id)["topics"]}
     if image_ids:
         set_images(image_ids, current_user.id, post_id=id)
         post |= {"images": list_images_of_posts([id])[id], "image_count": len(image_ids)}
@@ -137,6 +147,8 @@ def edit_post(id: str, body: dict[str, Any], condition: Condition, prepared: Pre
     has_others = image_ids is not None and set_images(image_ids, current_user.id, post_id=id)
     if file_ids is not None:
         has_others |= set_files(file_ids, current_user.id, post_id=id)
+    if (topic_ids := body.pop("topics", None)) is not None:
+        has_others |= set_topics(topic_ids, id)
     store.edit_post(post, body, prepared, is_edit=has_others)
     return _detail(id)
 

@@ -1,11 +1,51 @@
 """The site."""
 
-from marshmallow import fields
+import re
+from typing import Any
 
-from posting.config import INVITATIONS, READING, SIGNUP, VERSION
+from marshmallow import ValidationError, fields, post_load
+
+from posting.config import (
+    INVITATIONS,
+    MAX_DESCRIPTION,
+    MAX_NAME,
+    MODERATION_LOG,
+    READING,
+    SIGNUP,
+    VERSION,
+)
 from posting.files.formats import FORMATS
 from posting.images.schemas import MEDIA_TYPES
-from posting.web.schemas import Output, described, extensible
+from posting.site.colors import COLOR, LIGHT, MIN_CONTRAST, contrast
+from posting.site.models import MAX_TEXT
+from posting.site.settings import CHOICES, TEXTS
+from posting.web.errors import Message
+from posting.web.schemas import (
+    EXAMPLE_ID,
+    LINE_OR_EMPTY_PATTERN,
+    VISIBLE_OR_EMPTY_PATTERN,
+    File,
+    Input,
+    Length,
+    OneOf,
+    Output,
+    String,
+    described,
+    extensible,
+    keeps_direction,
+    not_blank,
+    one_line,
+)
+
+ABOUT = "We weave, and talk about it."
+RULES = "Be kind, and stay on topic."
+ACCENT = "#204f95"
+NOT_A_COLOR = Message("malformed", "Must look like #204f95.")
+TOO_LIGHT = Message(
+    "too_light",
+    "Choose a darker color. The contrast of this one with the page is {}, and it must be "
+    f"{MIN_CONTRAST} or more.",
+)
 
 
 class TextLength(Output):
@@ -95,6 +135,29 @@ class Site(Output):
         metadata=extensible(INVITATIONS, "moderators", "Who may invite others.")
     )
     reading = fields.String(metadata=extensible(READING, "everyone", "Who may read."))
+    moderation_log = fields.String(
+        metadata=extensible(MODERATION_LOG, "moderators", "Who may read the moderation log.")
+    )
+    about = fields.String(allow_none=True, metadata=described(ABOUT, "Markdown."))
+    rules = fields.String(allow_none=True, metadata=described(RULES, "Markdown."))
+    accent = fields.String(
+        allow_none=True, metadata=described(ACCENT, "The color of links and buttons.")
+    )
+    logo_url = fields.String(
+        allow_none=True,
+        metadata={"format": "uri"}
+        | described(
+            f"https://example.org/site/logo/{EXAMPLE_ID}",
+            "A square WebP of at most 256 pixels. With `/64`, of at most 64. Null without one.",
+        ),
+    )
+    fixed = fields.List(
+        fields.String(metadata=extensible((*TEXTS, *CHOICES), "name")),
+        metadata=described(["name"], "What the operator has set, so that no owner can change it."),
+    )
+    mail = fields.Boolean(
+        metadata=described(True, "Whether the service sends mails to members who want them.")
+    )
     texts = fields.Nested(Texts)
     images = fields.Nested(ImageLimits)
     files = fields.Nested(FileLimits)
@@ -102,3 +165,78 @@ class Site(Output):
     page_sizes = fields.Nested(PageSizes)
     max_json_bytes = fields.Integer(metadata=described(1_310_720, "Of a body."))
     rate_limits = fields.List(fields.Nested(RateLimit))
+
+
+def readable(value: str) -> None:
+    """Refuse a text that is not a color, or a color that cannot be read on a light page."""
+    if not re.fullmatch(COLOR, value):
+        raise ValidationError(NOT_A_COLOR)
+    ratio = contrast(value, LIGHT)
+    if ratio < MIN_CONTRAST:
+        raise ValidationError(TOO_LIGHT.format(int(ratio * 10) / 10))
+
+
+class Choice(String):
+    """One of a few words. Null stands for the default."""
+
+    def __init__(self, choices: tuple[str, ...], text: str) -> None:
+        super().__init__(
+            allow_none=True, validate=OneOf(choices), metadata=described(choices[0], text)
+        )
+
+
+class SiteInput(Input):
+    """A change of what owners choose. Null or an empty text stands for the default."""
+
+    name = String(
+        allow_none=True,
+        validate=[Length(max=MAX_NAME), not_blank, one_line, keeps_direction],
+        pattern=LINE_OR_EMPTY_PATTERN,
+        metadata=described("The Loom"),
+    )
+    description = String(
+        allow_none=True,
+        validate=[Length(max=MAX_DESCRIPTION), not_blank, one_line, keeps_direction],
+        pattern=LINE_OR_EMPTY_PATTERN,
+        metadata=described("A place for people who weave."),
+    )
+    about = String(
+        allow_none=True,
+        validate=[Length(max=MAX_TEXT), not_blank],
+        pattern=VISIBLE_OR_EMPTY_PATTERN,
+        metadata=described(ABOUT, "Markdown, for the page about the site."),
+    )
+    rules = String(
+        allow_none=True,
+        validate=[Length(max=MAX_TEXT), not_blank],
+        pattern=VISIBLE_OR_EMPTY_PATTERN,
+        metadata=described(RULES, "Markdown, for the same page."),
+    )
+    accent = String(
+        allow_none=True,
+        validate=readable,
+        pattern=f"^{COLOR}$",
+        metadata=described(
+            ACCENT, f"A color that has a contrast of at least {MIN_CONTRAST} with the light page."
+        ),
+    )
+    signup = Choice(SIGNUP, "Who may create an account.")
+    invitations = Choice(INVITATIONS, "Who may invite others.")
+    reading = Choice(READING, "Who may read.")
+    moderation_log = Choice(MODERATION_LOG, "Who may read the moderation log.")
+
+    @post_load
+    def leave_out_empty_texts(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {name: value or None for name, value in data.items()}
+
+
+class LogoUpload(Input):
+    """A new logo."""
+
+    file = File(
+        "MAX_IMAGE_BYTES",
+        metadata={
+            "description": "PNG, JPEG, WebP or GIF, detected from its content. The logo is the "
+            "largest square in its middle."
+        },
+    )

@@ -1,6 +1,6 @@
 """The site, for apps that work with any."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from werkzeug.exceptions import NotFound
 
+from posting.accounts.current_user import EDIT_LIMIT, OWNER_SESSION_REQUIRED, lock_as_owner
 from posting.accounts.fields import MAX_PASSWORD_LENGTH, MAX_USERNAME_LENGTH, MIN_USERNAME_LENGTH
 from posting.accounts.models import TOKENS_PER_USER
 from posting.accounts.passwords import ACCOUNT_USE_LIMIT, ADDRESS_USE_LIMIT
@@ -19,10 +20,21 @@ from posting.accounts.schemas import Profile, SignUp
 from posting.accounts.store import count_applications
 from posting.attachments import MAX_UNATTACHED, largest_total
 from posting.comments.schemas import IMAGES_PER_COMMENT, CommentInput, CommentsQuery
-from posting.config import VERSION
+from posting.config import FIXED, VERSION, sends_mails
+from posting.db.transactions import Row
 from posting.files.formats import FORMATS
+from posting.images import codec
 from posting.images.schemas import MEDIA_TYPES, ImageUpload
+from posting.images.views import (
+    IMAGE_LIMIT,
+    ImagesBusy,
+    OwnImageInProgress,
+    decoding,
+    headers_of_file,
+)
 from posting.invitations.models import OPEN_PER_USER
+from posting.mail.store import CONFIRMATION_ADDRESS_LIMIT, PASSWORD_ADDRESS_LIMIT, PASSWORD_LIMIT
+from posting.moderation import log
 from posting.moderation.store import count_open_reports
 from posting.notifications.telling import MENTION_LIMIT
 from posting.outbox.store import count_failed, count_waiting
@@ -33,25 +45,153 @@ from posting.posts.schemas import (
     PostInput,
     PostsQuery,
 )
-from posting.site import schemas
+from posting.site import schemas, store
+from posting.site.models import ONLY
+from posting.site.settings import CHOICES, TEXTS, read_settings
+from posting.site.store import NoSuchLogo
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint, Reply
+from posting.web.errors import InvalidInput, Message, input_error
+from posting.web.etags import Condition, if_none_match
+from posting.web.hosts import external_url
 from posting.web.logs import render_metrics
 from posting.web.schemas import MAX_PAGE_SIZE, Length
+
+READING = "Posting-Reading"  # a header
+SET_BY_OPERATOR = Message(
+    "fixed", "The operator of this service has set this, so that it cannot be changed here."
+)
 
 site = Blueprint("site", __name__, description="The community and its limits")
 
 
-@site.get("/site", access=PUBLIC, cache=SHARED, returns=schemas.Site())
+@site.get("/site", access=PUBLIC, cache=SHARED, returns=schemas.Site(), headers=[READING])
 def get_site() -> Reply:
-    """Read the name of the community, its rules for sign-up and reading, and all limits."""
+    """Read the name of the community, its rules for sign-up and reading, and all limits.
+
+    The header `Posting-Reading` says who may read, for proxies that cache.
+    """
     config = current_app.config
+    return describe_site(config), {READING: config["READING"]}
+
+
+@site.patch(
+    "/site",
+    access=OWNER_SESSION_REQUIRED,
+    limits=[EDIT_LIMIT],
+    body=schemas.SiteInput(partial=True),
+    conditional=True,
+    returns=schemas.Site(),
+)
+def edit_site(body: dict[str, str | None], condition: Condition) -> Reply:
+    """Change what the site is, and who may do what.
+
+    It holds from the next request. The operator's own settings, which `fixed` lists, get 422.
+    """
+    row = lock_site()
+    condition.require_body(describe_site(read_settings()))
+    require_not_fixed(body)
+    if changed := store.edit_site(row, body):
+        log.record_act("edited", "site", ONLY, None, reason=", ".join(changed))
+    return describe_site(read_settings())
+
+
+def lock_site() -> Row:
+    """Lock the row of the site. Raise 403 if the current user is not an owner any more."""
+    row = store.lock_site()
+    lock_as_owner()
+    return row
+
+
+def require_not_fixed(body: Iterable[str]) -> None:
+    """Raise 422 if a body would change what the operator has set."""
+    fixed = [name for name in body if name.upper() in current_app.config[FIXED]]
+    if fixed:
+        raise InvalidInput([input_error(SET_BY_OPERATOR, pointer=f"/{name}") for name in fixed])
+
+
+def prepare_logo(form: dict[str, Any]) -> dict[int, bytes]:
+    """Decode the file of an upload, and make a logo of it."""
+    with decoding():
+        return codec.make_faces(form["file"])
+
+
+@site.put(
+    "/site/logo",
+    access=OWNER_SESSION_REQUIRED,
+    limits=[IMAGE_LIMIT],
+    form=schemas.LogoUpload(),
+    prepare=prepare_logo,
+    returns=schemas.Site(),
+    errors=[ImagesBusy, OwnImageInProgress],
+)
+def replace_logo(form: dict[str, Any], prepared: dict[int, bytes]) -> Reply:
+    """Set the logo of the site. It is stored without metadata, in 256 and 64 pixels."""
+    store.replace_logo(lock_site(), prepared)
+    log.record_act("edited", "site", ONLY, None, reason="logo")
+    return describe_site(read_settings())
+
+
+@site.delete("/site/logo", access=OWNER_SESSION_REQUIRED, status=204)
+def delete_logo() -> Reply:
+    """Delete the logo of the site. Always returns 204."""
+    row = lock_site()
+    if row.logo_id:
+        store.replace_logo(row, None)
+        log.record_act("edited", "site", ONLY, None, reason="logo")
+    return None
+
+
+@site.get(
+    "/site/logo/<nanoid:id>",
+    access=PUBLIC,
+    cache=SHARED,
+    returns={"type": "string", "format": "binary"},
+    media_type="image/webp",
+    errors=[NoSuchLogo],
+)
+def get_logo(id: str) -> Reply:
+    """Read the logo, of 256 pixels. It never changes, so it can be cached forever."""
+    return send_logo(id, store.LARGE)
+
+
+@site.get(
+    "/site/logo/<nanoid:id>/64",
+    access=PUBLIC,
+    cache=SHARED,
+    returns={"type": "string", "format": "binary"},
+    media_type="image/webp",
+    errors=[NoSuchLogo],
+)
+def get_small_logo(id: str) -> Reply:
+    """Read the logo, of 64 pixels. It never changes, so it can be cached forever."""
+    return send_logo(id, store.SMALL)
+
+
+def send_logo(id: str, side: int) -> Response:
+    """Return the response with a logo, which every page may show."""
+    file = store.get_logo(id, side, without_data=if_none_match(id))
+    headers = headers_of_file(id, is_public=True, shown_on="cross-origin")
+    return Response(file, headers=headers, content_type="image/webp")
+
+
+def describe_site(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `GET /site` responds with these settings of owners."""
+    config = current_app.config
+    logo = settings["LOGO_ID"]
     return {
-        "name": config["NAME"],
-        "description": config["DESCRIPTION"],
+        "name": settings["NAME"],
+        "description": settings["DESCRIPTION"],
         "version": VERSION,
-        "signup": config["SIGNUP"],
-        "invitations": config["INVITATIONS"],
-        "reading": config["READING"],
+        "signup": settings["SIGNUP"],
+        "invitations": settings["INVITATIONS"],
+        "reading": settings["READING"],
+        "moderation_log": settings["MODERATION_LOG"],
+        "about": settings["ABOUT"],
+        "rules": settings["RULES"],
+        "accent": settings["ACCENT"],
+        "logo_url": logo and external_url("site.get_logo", id=logo),
+        "fixed": [name for name in (*TEXTS, *CHOICES) if name.upper() in config[FIXED]],
+        "mail": sends_mails(config),
         "texts": {
             "username": {"min": MIN_USERNAME_LENGTH, "max": MAX_USERNAME_LENGTH},
             "password": {"min": config["PASSWORD_MIN"], "max": MAX_PASSWORD_LENGTH},
@@ -98,9 +238,9 @@ class Gauges(Collector):
             yield GaugeMetricFamily("posting_open_reports", "Reports that are open", reports)
             name, text = "posting_pending_applications", "Accounts to approve"
             yield GaugeMetricFamily(name, text, applications)
-            name, text = "posting_outbox_waiting", "Mails and the like that are to be sent"
+            name, text = ("posting_outbox_waiting", "Mails and other things that are to be sent")
             yield GaugeMetricFamily(name, text, count_waiting())
-            name, text = "posting_outbox_failed", "Mails and the like that were given up"
+            name, text = ("posting_outbox_failed", "Mails and other things that were given up")
             yield GaugeMetricFamily(name, text, count_failed())
             name, text = "posting_largest_member_bytes", "Images and files of who has the most"
             yield GaugeMetricFamily(name, text, largest_total())
@@ -131,6 +271,8 @@ def rate_limits() -> Iterator[dict[str, Any]]:
     views = current_app.view_functions.values()
     limits = {limit for view in views if isinstance(view, Endpoint) for limit in view.limits}
     limits |= {ACCOUNT_USE_LIMIT, ADDRESS_USE_LIMIT, MENTION_LIMIT}
+    if sends_mails(current_app.config):
+        limits |= {CONFIRMATION_ADDRESS_LIMIT, PASSWORD_LIMIT, PASSWORD_ADDRESS_LIMIT}
     for limit in sorted(limits, key=lambda limit: limit.name):
         if rate := limit.rate(current_app.config):
             seconds = round(rate.window.total_seconds())

@@ -10,14 +10,14 @@ import { PREFIX, read, store } from "./storage.js";
 
 /** @type {Member | null} */
 export let me = read("me");
-/** The id of the member whose texts this page holds, also after their session has ended. */
+/** The id of who wrote the texts of this page, even if their session has ended. */
 export let writer = me?.id ?? null;
 
 const html = document.documentElement;
 
 /**
  * Remember who is signed in.
- * @param {{id: string, username: string, display_name: string | null, role: string} | null} user
+ * @param {any} user
  */
 export function setMe(user) {
   me = user && { id: user.id, username: user.username, name: user.display_name, role: user.role };
@@ -26,10 +26,14 @@ export function setMe(user) {
   show();
 }
 
-/** Let the style sheet show what is for members and for moderators. */
+/** Owners moderate too. */
+export const moderates = () => me !== null && me.role !== "member";
+
+/** Show what is for whom. */
 function markPage() {
   html.classList.toggle("member", me !== null);
-  html.classList.toggle("moderator", me?.role === "moderator");
+  html.classList.toggle("moderator", moderates());
+  html.classList.toggle("owner", me?.role === "owner");
 }
 
 function show() {
@@ -39,7 +43,7 @@ function show() {
 }
 
 /**
- * Show in a part of the page who the reader is, and what they may do.
+ * Show who the reader is, and what they may do.
  * @param {ParentNode} part
  */
 export function showReader(part) {
@@ -49,7 +53,7 @@ export function showReader(part) {
   for (const input of all(part, "[data-my-username]")) input.value = me?.username ?? "";
   for (const actions of all(part, "[data-author]")) {
     const isAuthor = me !== null && actions.dataset.author === me.id;
-    const mayDelete = isAuthor || me?.role === "moderator";
+    const mayDelete = isAuthor || moderates();
     for (const element of all(actions, ".for-author")) element.hidden = !isAuthor;
     for (const element of all(actions, ".for-deleter")) element.hidden = !mayDelete;
     for (const element of all(actions, ".for-others")) element.hidden = !me || mayDelete;

@@ -26,6 +26,7 @@ SwaggerUIBundle({
   domNode: page,
   url: page.dataset.document,
   deepLinking: true,
+  docExpansion: "none", // with so many operations, Swagger UI would draw only those in view
   plugins: [plugin],
   validatorUrl: null,
 });

@@ -9,10 +9,11 @@ import "./main.js";
 import { goTo, ready, root } from "./page.js";
 import { sayNext } from "./status.js";
 import "./text.js";
+import { withTopics } from "./topics.js";
 
 onForm("post", {
   prepare: finishAttachments,
-  toBody: withAttachments,
+  toBody: ({ topics, ...values }, form) => withTopics(withAttachments(values, form), topics, form),
   hasFiles: hasUnsentFiles,
   sent(form, data) {
     const isNew = form.dataset.api === "POST";

@@ -6,7 +6,7 @@ import { count, explainError } from "./words.js";
 
 const NEAR = 0.9; // of the longest text, from which on a counter is shown
 // Phones add a space after a name.
-const TRIMMED = ["name", "username"];
+const TRIMMED = ["name", "username", "email"];
 
 /**
  * @typedef {object} FieldError

@@ -2,7 +2,7 @@
 // `data-done`, or done by the module that owns the form, by its `data-form`.
 
 import { me, writer } from "./account.js";
-import { request, versionOf } from "./api.js";
+import { request, tagOf } from "./api.js";
 import { showBusy } from "./busy.js";
 import { all, first, onEvent } from "./dom.js";
 import { forgetDraft, keepDraft, keyOf, restoreDraft } from "./drafts.js";
@@ -38,6 +38,18 @@ const handlers = {};
  */
 export function onForm(name, handler) {
   handlers[name] = handler;
+}
+
+/**
+ * Show a notice of the page in place of a form that was sent.
+ * @param {HTMLFormElement} form
+ * @param {string} selector
+ */
+export function replaceForm(form, selector) {
+  const notice = first(document, selector);
+  form.remove();
+  notice.hidden = false;
+  notice.focus();
 }
 
 /** @param {HTMLFormElement} form */
@@ -122,7 +134,7 @@ async function offerToReplace(form) {
   addLink(form, "See what is there now", form.dataset.current ?? location.href, "_blank");
   try {
     const { etag } = await request("GET", form.action);
-    form.dataset.version = versionOf(etag);
+    form.dataset.version = tagOf(etag);
   } catch {
     return; // it is gone, or there is no connection
   }

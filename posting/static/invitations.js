@@ -1,6 +1,6 @@
 // Invitations, in the settings: those that there are, who has come by them, and new ones.
 
-import { me } from "./account.js";
+import { me, moderates } from "./account.js";
 import { onAction } from "./actions.js";
 import { sendRequest } from "./buttons.js";
 import { first } from "./dom.js";
@@ -20,7 +20,7 @@ const LINK = "The link of your invitation. Send it now: it is not shown again.";
 export async function showInvitations() {
   const section = first(document, "[data-inviters]");
   if (!section) return; // sign-up is closed
-  section.hidden = section.dataset.inviters === "moderators" && me?.role !== "moderator";
+  section.hidden = section.dataset.inviters === "moderators" && !moderates();
   if (!section.hidden) await showList();
 }
 

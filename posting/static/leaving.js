@@ -20,6 +20,13 @@ export function mayDeleteTexts(act) {
   return length === 0 || confirm(question);
 }
 
+/** Let this device show no more notifications, since somebody else may use it. */
+async function endPush() {
+  const registration = await navigator.serviceWorker?.getRegistration(`${root}/`);
+  const subscription = await registration?.pushManager?.getSubscription();
+  await subscription?.unsubscribe();
+}
+
 /** Forget the member, their texts and what they have seen, since others may use this computer. */
 export function forget() {
   for (const name of [...texts(), "seen"]) store(name, null);
@@ -32,6 +39,7 @@ onAction("sign-out", async () => {
   const response = await fetch(`${root}/signout`, options).catch(() => null);
   if (!response?.ok && response?.status !== 401)
     throw new Problem(0, "You are still signed in, because the service did not answer. Try again.");
+  await endPush().catch(() => {});
   forget();
   goTo(`${root}/`);
 });

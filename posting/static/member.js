@@ -1,5 +1,6 @@
 // The page of a member: reporting them, and what moderators see of them and do.
 
+import { me } from "./account.js";
 import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { sendRequest } from "./buttons.js";
@@ -8,9 +9,11 @@ import { bodyOf } from "./fields.js";
 import { onForm } from "./forms.js";
 import "./main.js";
 import { contentOf, factsOf, nameOf, suspensionOf } from "./moderating.js";
-import { openQuestion } from "./opening.js";
+import { openForm, openQuestion } from "./opening.js";
 import { goTo, root } from "./page.js";
+import "./passwords.js";
 import "./reporting.js";
+import { showSecret } from "./secrets.js";
 import { say, sayNext } from "./status.js";
 import { showFormer } from "./suspending.js";
 
@@ -27,15 +30,18 @@ async function showPanel() {
     first(panel, "[data-facts]").append(item);
   }
   const button = (action) => first(panel, `[data-action=${action}]`);
-  const isModerator = data.role === "moderator";
+  const isOwner = me?.role === "owner";
+  const mayAct = data.role === "member" || (isOwner && data.role === "moderator");
   const isSuspended = data.suspension !== null;
-  button("suspend").hidden = isModerator || isSuspended;
-  button("lift").hidden = !isSuspended;
+  button("suspend").hidden = !mayAct || isSuspended;
+  button("lift").hidden = !mayAct || !isSuspended;
+  button("make-reset-link").hidden = data.state === "pending" || !(mayAct || isOwner);
+  button("change-role").hidden = !isOwner || data.state === "pending";
   const isEmpty = data.posts + data.comments === 0;
-  button("remove-everything").hidden = isModerator || isEmpty;
+  button("remove-everything").hidden = !mayAct || isEmpty;
   button("remove-everything").dataset.confirm =
     `Delete all that ${nameOf(data)} has written? There are ${contentOf(data)}. This cannot be undone.`;
-  button("delete-account").hidden = isModerator || !isEmpty;
+  button("delete-account").hidden = !mayAct || !isEmpty;
   button("delete-account").dataset.confirm =
     `Delete the account of ${nameOf(data)}? The name can be taken again. This cannot be undone.`;
   place().replaceChildren(panel);
@@ -50,6 +56,35 @@ onAction("moderate", (button) => {
 });
 
 onAction("suspend", (button) => openQuestion("suspension-form", button));
+
+onAction("change-role", (button) => {
+  const form = openForm("role-form", button, (form) => {
+    form.action = button.dataset.url;
+    form.elements.role.value = button.dataset.role;
+  });
+  first(form, ":checked").focus();
+});
+
+onAction("make-reset-link", (button) => {
+  const form = openForm("reset-link-form", button, (form) => {
+    form.action = button.dataset.url;
+  });
+  first(form, "input").focus();
+});
+
+onForm("reset-link", {
+  sent(form, { url }) {
+    form.reset();
+    showSecret(form, "The link. Copy it now: it is not shown again.", url);
+  },
+});
+
+onForm("role", {
+  sent(_form, { role }) {
+    sayNext(role === "owner" ? "This member is an owner now." : `This member is a ${role} now.`);
+    goTo(location.pathname);
+  },
+});
 
 onAction("delete-picture", async (button) => {
   if (!(await sendRequest(button))) return;

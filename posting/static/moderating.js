@@ -51,6 +51,7 @@ const OUTCOMES = {
 const VERBS = {
   "reset link": "made a link to choose a password for",
   "password reset": "chose a new password for",
+  "made owner": "made an owner of",
 };
 
 /**
@@ -108,6 +109,8 @@ export function outcomeOf({ state, outcome, note, closed_by }) {
 export function sentenceOf({ action, by, moderator, target: { kind }, user }) {
   const actor = by === "operator" ? "The operator" : moderator ? nameOf(moderator) : by;
   const act = `${actor} ${VERBS[action] ?? action}`;
+  if (kind === "site") return `${act} the site`;
+  if (["webhook", "backup", "topic"].includes(kind)) return `${act} a ${kind}`;
   const member = user ? nameOf(user) : "a member";
   if (kind === "user") return `${act} ${member}`;
   if (kind === "content") return `${act} everything by ${member}`;

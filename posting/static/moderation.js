@@ -1,6 +1,6 @@
 // The page of moderation: open and closed reports, applications, the latest comments, and the log.
 
-import { me, setMe } from "./account.js";
+import { me, moderates, setMe } from "./account.js";
 import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { sendRequest } from "./buttons.js";
@@ -34,9 +34,8 @@ async function showDesk() {
   isShown = true;
   const { data } = await request("GET", `${root}/users/me`).catch(() => ({ data: me }));
   if (data.role !== me?.role) setMe(data);
-  const isModerator = data.role === "moderator";
-  first(document, "#no-moderator").hidden = isModerator;
-  if (!isModerator) return;
+  first(document, "#no-moderator").hidden = moderates();
+  if (!moderates()) return;
   await Promise.all(Object.keys(LISTS).map(show));
   first(document, "#desk").hidden = false;
 }

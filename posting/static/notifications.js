@@ -36,11 +36,13 @@ const ACTS = {
   comment: () => "commented",
   reply: () => "replied to you",
   mention: ({ comment }) => (comment ? "mentioned you" : "mentioned you in the post"),
+  reaction: ({ comment }) => `reacted to your ${comment ? "comment" : "post"}`,
   application: () => "asks for an account",
   report: ({ post, comment }) => {
     if (comment) return "reported a comment";
     return post ? "reported a post" : "reported a member";
   },
+  backup: () => "began to download a backup of the whole site",
 };
 
 /** Acts of moderators, without their names. */
@@ -68,7 +70,13 @@ const FOR_MODERATORS = ["application", "report"];
  * @returns {[string, string]}
  */
 export function sentenceOf(notification) {
-  const { kind, actor, post } = notification;
+  const { kind, actor, post, excerpt, reason } = notification;
+  if (kind === "role") {
+    const role = reason === "owner" ? "an owner" : `a ${reason}`;
+    return [actor ? nameOf(actor) : "The operator", `made ${excerpt} ${role}`];
+  }
+  if (kind === "reset_link")
+    return [nameOf(actor), `made a link to choose a password for ${excerpt}`];
   if (Object.hasOwn(NEWS, kind)) return ["", NEWS[kind]];
   const act = Object.hasOwn(ACTS, kind) && ACTS[kind];
   if (!act) return ["", post ? "There is news about this post" : "There is news for you"];
@@ -79,8 +87,10 @@ export function sentenceOf(notification) {
  * Return the path, within the service, of what a notification is about, or null.
  * @param {Notification} notification
  */
-export function pathOf({ kind, post, comment }) {
+export function pathOf({ kind, post, comment, excerpt }) {
   if (FOR_MODERATORS.includes(kind)) return "/moderation";
+  if (kind === "backup") return "/keeping";
+  if (kind === "role" || kind === "reset_link") return `/@${excerpt}`;
   if (!post) return null;
   return comment ? `/p/${post.id}?comment=${comment.id}#c-${comment.id}` : `/p/${post.id}`;
 }
@@ -90,15 +100,19 @@ export function pathOf({ kind, post, comment }) {
  * @param {Notification} notification
  */
 export function reasonOf({ kind, reason }) {
+  if (kind === "role" || kind === "reset_link") return null;
   return kind === "removal" && reason ? `Reason: ${reason}` : reason;
 }
 
 /**
- * Return what identifies a group: its post, although its notifications change.
+ * Return what identifies a group: its post, or the text with the reactions, although its
+ * notifications change.
  * @param {Group} group
  */
-export const keyOf = ({ post, latest }) =>
-  post && CONVERSATION.includes(latest.kind) ? post.id : latest.id;
+export function keyOf({ post, latest }) {
+  if (latest.kind === "reaction") return `reaction ${latest.comment?.id ?? post?.id}`;
+  return post && CONVERSATION.includes(latest.kind) ? post.id : latest.id;
+}
 
 /**
  * Return a sentence about what is new in a group, or about its latest notification. Names are apart
@@ -117,7 +131,12 @@ export function partsOf({ unread, actors, actor_count, first }) {
   const others = actor_count - shown.length;
   if (others > 0 && shown.length > 0) people.push({ words: count(others, "other") });
   const last = people.pop();
-  const parts = people.flatMap((each, index) => [{ words: index === 0 ? " from " : ", " }, each]);
-  if (last) parts.push({ words: parts.length === 0 ? " from " : " and " }, last);
-  return [{ words: `${unread.toLocaleString("en")} new` }, ...parts];
+  const names = people.flatMap((each, index) => (index === 0 ? [each] : [{ words: ", " }, each]));
+  if (last) names.push(...(names.length === 0 ? [last] : [{ words: " and " }, last]));
+  if (first.kind === "reaction") {
+    if (names.length === 0) names.push({ words: "Former members" });
+    return [...names, { words: ` ${ACTS.reaction(first)}` }];
+  }
+  const from = names.length === 0 ? [] : [{ words: " from " }];
+  return [{ words: `${unread.toLocaleString("en")} new` }, ...from, ...names];
 }

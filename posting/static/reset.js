@@ -1,8 +1,8 @@
-// Choosing a password, with a link or with a recovery code.
+// Choosing a password, with a link or with a recovery code, and asking for a link by mail.
 
 import { signIn } from "./entering.js";
 import { bodyOf } from "./fields.js";
-import { onForm } from "./forms.js";
+import { onForm, replaceForm } from "./forms.js";
 import "./links.js";
 import "./main.js";
 import "./passwords.js";
@@ -15,5 +15,6 @@ function sent(form, { username }) {
   return signIn(username, bodyOf(form).password);
 }
 
+onForm("ask-for-link", { sent: (form) => replaceForm(form, "#asked") });
 onForm("reset-by-link", { sent });
 onForm("reset-by-code", { sent });

@@ -1,5 +1,5 @@
-// The settings of a member: profile, password, sessions and tokens. Invitations and recovery codes
-// have modules of their own.
+// The settings of a member: profile, password, sessions and tokens. Notifications on this device,
+// mails, invitations and recovery codes have modules of their own.
 
 import { me, setMe } from "./account.js";
 import { onAction } from "./actions.js";
@@ -12,11 +12,13 @@ import { bodyOf, noticeOf } from "./fields.js";
 import { onForm } from "./forms.js";
 import { showInvitations } from "./invitations.js";
 import { forget, mayDeleteTexts } from "./leaving.js";
+import { showMailbox } from "./mailbox.js";
 import "./main.js";
 import { goTo, ready, root } from "./page.js";
 import "./passwords.js";
 import { Problem } from "./problem.js";
 import { programOf } from "./programs.js";
+import { showPush } from "./pushing.js";
 import { showCodesLeft } from "./recovery.js";
 import { listOf, showRows } from "./rows.js";
 import { showSecret } from "./secrets.js";
@@ -131,9 +133,11 @@ ready(() => {
   const form = first(document, "form[data-form=profile]");
   if (!me) return;
   showProfile(form)
+    .then(showMailbox)
     .then(showCodesLeft)
     .then(showInvitations)
     .then(showLists)
+    .then(showPush)
     .catch((problem) => {
       noticeOf(form).textContent ||= problem.message;
     });

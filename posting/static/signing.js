@@ -2,31 +2,26 @@
 
 import { me } from "./account.js";
 import { request } from "./api.js";
-import { first } from "./dom.js";
 import { goOn, signIn } from "./entering.js";
 import { bodyOf } from "./fields.js";
-import { onForm } from "./forms.js";
+import { onForm, replaceForm } from "./forms.js";
 import "./links.js";
 import "./main.js";
 import { ready, root } from "./page.js";
 import "./passwords.js";
+import { sayNext } from "./status.js";
 
 onForm("sign-up", {
   sent(form, { state, username }) {
-    if (state === "pending") return sayPending(form);
+    if (state === "pending") return replaceForm(form, "#pending");
+    const { email } = bodyOf(form);
+    if (email)
+      sayNext(`Welcome! To confirm ${email}, open the link in the mail that is sent there.`);
     return signIn(username, bodyOf(form).password);
   },
 });
 
 onForm("sign-in", { sent: (_form, data) => goOn(data) });
-
-/** Say that the account waits for approval, in place of the form. */
-function sayPending(form) {
-  const notice = first(document, "#pending");
-  form.remove();
-  notice.hidden = false;
-  notice.focus();
-}
 
 ready(() => {
   // A session may have ended since; the response says so, and the form is shown.

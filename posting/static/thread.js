@@ -1,6 +1,6 @@
 // A post and its comments: replies, edits and deletions in place, and links to other pages.
 
-import { me, showReader } from "./account.js";
+import { me, moderates, showReader } from "./account.js";
 import { onAction, press } from "./actions.js";
 import { request, versionOf } from "./api.js";
 import {
@@ -62,8 +62,9 @@ function showActions(comment) {
 function mayDo(action, comment) {
   if (me === null) return false;
   const isAuthor = comment.dataset.by === me.id;
-  const mayDelete = isAuthor || me.role === "moderator";
-  return { edit: isAuthor, "delete-comment": mayDelete, report: !mayDelete }[action];
+  const mayDelete = isAuthor || moderates();
+  const mayDo = { edit: isAuthor, "delete-comment": mayDelete, report: !mayDelete };
+  return action === "open-reactions" || mayDo[action];
 }
 
 function openReply(link) {
@@ -191,7 +192,7 @@ async function refresh() {
   showReader(document);
   showSubscription();
   showComments();
-  markNew().catch(() => {});
+  showForMembers();
   const place = form && document.getElementById(home);
   if (place) (first(place, "article") ?? place).append(form);
 }
@@ -208,6 +209,19 @@ async function markNew() {
   if (!me) return;
   const seen = await import("./seen.js");
   await seen.markNew();
+}
+
+/** Mark the reader's own reactions, and let the reader react. */
+async function showReactions() {
+  if (!me) return;
+  const reactions = await import("./reactions.js");
+  await reactions.showReactions();
+}
+
+/** Show what the service knows of the reader. Without a connection, it is left out. */
+function showForMembers() {
+  markNew().catch(() => {});
+  showReactions().catch(() => {});
 }
 
 onAction("next-new", async () => (await import("./seen.js")).nextNew());
@@ -239,7 +253,7 @@ function findComment() {
 
 document.addEventListener("account", () => {
   showAllActions();
-  markNew().catch(() => {}); // without a connection, nothing is marked
+  showForMembers();
 });
 addEventListener("hashchange", findComment);
 ready(() => {

@@ -1,7 +1,7 @@
 // How many reports and applications wait for a moderator: beside the links to the page of moderation.
 // One tab asks, at most once a minute, and it also asks whether the reader is a moderator.
 
-import { me, setMe } from "./account.js";
+import { me, moderates, setMe } from "./account.js";
 import { isDue, numberOf } from "./counts.js";
 import { all } from "./dom.js";
 import { ready, root } from "./page.js";
@@ -19,7 +19,7 @@ function known() {
 }
 
 function show() {
-  const number = me?.role === "moderator" ? numberOf(known().count) : "";
+  const number = moderates() ? numberOf(known().count) : "";
   for (const place of all(document, "[data-waiting]")) {
     place.textContent = number;
     place.hidden = number === "";
@@ -44,7 +44,7 @@ async function ask() {
 
 /** Ask how much waits, if the reader is a moderator. */
 async function countWaiting() {
-  if (me?.role !== "moderator") return;
+  if (!moderates()) return;
   const moderator = me.id;
   const found = await fetchJson("/moderation/open");
   if (found === null || me?.id !== moderator) return;

@@ -12,7 +12,7 @@ The checks of a request and the OpenAPI document are made from the same `Endpoin
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from functools import cached_property
 from time import monotonic
@@ -142,6 +142,9 @@ class Endpoint:
     conditional: bool = False  # whether the view checks preconditions; other writes refuse them
     prepare: Callable[..., Any] | None = None
     idempotent: bool = False
+    streams: bool = (
+        False  # whether a read has no ETag, because its response is made while it is sent
+    )
     status: int = 200
     returns: Schema | Mapping[str, Any] | None = None  # a marshmallow or JSON schema; None: no body
     media_type: str = "application/json"
@@ -175,15 +178,18 @@ class Endpoint:
         if self.cache is SHARED and not (self.access.allows_anonymous or self.access.find_reader):
             raise TypeError(f"{self.name} has a shared cache, but is for one user")
 
-    def with_settings(self, config: Mapping[str, Any]) -> "Endpoint":
-        """Return the endpoint with the access rule that these settings require."""
-        rule = self.access.for_members
-        return self if rule is None or everyone_may_read(config) else replace(self, access=rule)
+    @property
+    def current_access(self) -> Access:
+        """The access rule that the settings of the site require now."""
+        for_members = self.access.for_members
+        if for_members is None or everyone_may_read(current_app.config):
+            return self.access
+        return for_members
 
-    @cached_property
+    @property
     def cache_control(self) -> str:
         """The `Cache-Control` of successful reads: what only members may read is private."""
-        return (self.cache if self.access.allows_anonymous else Cache.PRIVATE).value
+        return (self.cache if self.current_access.allows_anonymous else Cache.PRIVATE).value
 
     @property
     def writes(self) -> bool:
@@ -192,10 +198,10 @@ class Endpoint:
     def __call__(self, **path: str) -> Response:
         """Check the request in the order in which its errors are documented, and call the view."""
         started = monotonic()
-        self.access.check()
+        self.current_access.check()
         inputs = self._read_inputs(path)
         if (self.body or self.form) and monotonic() - started > MAX_ACCESS_AGE:
-            self.access.check()  # a session may have ended while the body arrived
+            self.current_access.check()  # a session may have ended while the body arrived
         if not self.writes:
             return self._to_response(self.view(**path, **inputs))
         if not self.idempotent or (sent := idempotency.find_sent_key(path, inputs)) is None:
@@ -426,15 +432,8 @@ class Blueprint(flask.Blueprint):
         provide_automatic_options: bool | None = None,
         **options: Any,
     ) -> None:
-        """Refuse a view that another method of Flask registers, such as `route`.
-
-        Each app gets the endpoint with the access rule that its settings require.
-        """
+        """Refuse a view that another method of Flask registers, such as `route`."""
         if not isinstance(view_func, Endpoint):
             raise TypeError(f"{rule} is registered without an access rule")
         options["provide_automatic_options"] = provide_automatic_options
-        self.record(
-            lambda state: state.add_url_rule(
-                rule, endpoint, view_func.with_settings(state.app.config), **options
-            )
-        )
+        super().add_url_rule(rule, endpoint, view_func, **options)

@@ -140,8 +140,7 @@ class Hits:
             new = _new_window(limit, subject)
             if new is None:
                 continue
-            values = {"window": new.key, "now": new.time, "amount": new.rate.amount}
-            values["latest_end"] = new.ends_at + CLOCK_SKEW
+            values = _values(new)
             row = execute(_INCREMENT, **values).one_or_none()
             if row is None:
                 begin = _begin_statement(db.engine.dialect.name)
@@ -152,6 +151,20 @@ class Hits:
                 raise LimitReached(full.rate, full.seconds_left, [*others, full])
             counted.append(replace(new, hits=row.hits, ends_at=row.ends_at))
         self._windows += counted
+
+    def have_space(self, *limits_and_subjects: tuple[Limit, str]) -> bool:
+        """Count hits within the unit of work. Return whether all limits allow them.
+
+        This is one statement for each limit in every case, so that its time says nothing.
+        """
+        begin = _begin_statement(db.engine.dialect.name)
+        windows = [_new_window(limit, subject) for limit, subject in limits_and_subjects]
+        counted = [
+            execute(begin, new_end=window.ends_at, **_values(window)).one_or_none()
+            for window in windows
+            if window
+        ]
+        return None not in counted
 
     def count_before(self, *limits_and_subjects: tuple[Limit, str]) -> None:
         """Count hits in a unit of work of their own, before the result is known.
@@ -224,6 +237,12 @@ def _new_window(limit: Limit, subject: str) -> Window | None:
     # A digest, so that the database has no addresses and names.
     key = hashlib.blake2b(f"{limit.name} {subject}".encode(), digest_size=16).hexdigest()
     return Window(limit, rate, key, time, time + rate.window)
+
+
+def _values(new: Window) -> dict[str, Any]:
+    """Return the parameters of the statements that count a hit."""
+    values = {"window": new.key, "now": new.time, "amount": new.rate.amount}
+    return values | {"latest_end": new.ends_at + CLOCK_SKEW}
 
 
 def _open_window(new: Window) -> Window:

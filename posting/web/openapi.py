@@ -26,6 +26,7 @@ from werkzeug.exceptions import (
 from posting import config
 from posting.config import OTHER_PARTS
 from posting.db.types import ID_PATTERN
+from posting.site.settings import CHOICES
 from posting.web import errors, idempotency, request_body
 from posting.web.endpoint import Blueprint, DocumentedError, Endpoint
 from posting.web.errors import (
@@ -102,10 +103,14 @@ HEADERS = {
     "Cache-Control": _header(
         "Who may store the response.", examples=["public, max-age=0, must-revalidate"]
     ),
+    "Posting-Reading": _header("Who may read: `everyone` or `members`.", examples=["everyone"]),
     "Location": _header("The URL of what was created.", format="uri-reference"),
     "Content-Disposition": _header(
         "It is a download, with the name of the file.",
         examples=["attachment; filename*=UTF-8''minutes.pdf"],
+    ),
+    "X-Accel-Buffering": _header(
+        "Lets nginx pass on the response as it comes.", required=False, examples=["no"]
     ),
     "Link": _header(
         "The next page (RFC 8288); absent on the last one.",
@@ -159,6 +164,12 @@ PATH_PARAMETERS = {
     "id": {"name": "id", "in": "path"}
     | _header("An ID of 21 characters.", pattern=ID_PATTERN, examples=[EXAMPLE_ID]),
     "name": {"name": "name", "in": "path"} | _header("A file's name.", examples=["minutes.pdf"]),
+    "reaction": {"name": "reaction", "in": "path"}
+    | _header(
+        "A reaction.",
+        enum=["thumbs_up", "heart", "party", "laugh", "surprise", "thanks"],
+        examples=["heart"],
+    ),
     "side": {"name": "side", "in": "path"}
     | _header("The longest side in pixels.", enum=["640", "1600"], examples=["640"]),
     "token": {"name": "token", "in": "path"}
@@ -192,9 +203,11 @@ def document(app: Flask, prefix: str = "") -> dict[str, Any]:
 
     Its server is the public URL. Without one, it is `prefix`, a path at the host of the document.
     """
-    if EXTENSION not in app.extensions:
-        app.extensions[EXTENSION] = _build(app)
-    built: dict[str, Any] = app.extensions[EXTENSION]
+    choices = tuple(app.config[name.upper()] for name in CHOICES)
+    built: dict[str, Any] | None = app.extensions.get(EXTENSION, {}).get(choices)
+    if built is None:
+        built = _build(app)
+        app.extensions[EXTENSION] = {choices: built}
     return built | {"servers": [{"url": app.config["PUBLIC_URL"] or prefix or "/"}]}
 
 
@@ -242,7 +255,7 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": summary,
-        "security": list(endpoint.access.security),
+        "security": list(endpoint.current_access.security),
     }
     if description := "\n\n".join(filter(None, [description, *_conventions(endpoint)])):
         operation["description"] = description
@@ -253,7 +266,8 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
         parameters.append(IF_MATCH)
     if endpoint.idempotent:
         parameters.append(IDEMPOTENCY_KEY)
-    if is_read:
+    has_etag = is_read and not endpoint.streams
+    if has_etag:
         parameters.append(IF_NONE_MATCH)
     if parameters:
         operation["parameters"] = parameters
@@ -268,8 +282,8 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
         }
     responses = _error_responses(spec, endpoint, settings)
     headers = [*endpoint.headers, *EVERY_RESPONSE]
-    has_etag = is_read or endpoint.method == "PATCH" or endpoint.status == 201
-    headers += ["ETag"] if has_etag else []
+    if has_etag or endpoint.method == "PATCH" or endpoint.status == 201:
+        headers.append("ETag")
     headers += [idempotency.REPLAYED] if endpoint.idempotent else []
     headers += RATE_HEADERS if "429" in responses else []
     success: dict[str, Any] = {
@@ -278,7 +292,7 @@ def _operation(spec: APISpec, endpoint: Endpoint, settings: Mapping[str, Any]) -
     }
     if endpoint.returns is not None:
         success["content"] = {endpoint.media_type: {"schema": endpoint.returns}}
-    if is_read:
+    if has_etag:
         responses["304"] = {
             "description": "The client has the current response already",
             "headers": {name: name for name in headers},
@@ -355,9 +369,9 @@ def _possible_errors(endpoint: Endpoint) -> tuple[list[DocumentedError], list[Do
     before_view: list[DocumentedError] = [OtherHost, UrlTooLong, HeadersTooLarge]
     before_view += _body_errors(endpoint)
     if endpoint.method != "GET":
-        before_view += [CrossSiteWrite, *endpoint.access.write_errors]
+        before_view += [CrossSiteWrite, *endpoint.current_access.write_errors]
         before_view += [] if endpoint.conditional else [UnsupportedPrecondition]
-    in_view: list[DocumentedError] = [*endpoint.access.errors, *endpoint.errors]
+    in_view: list[DocumentedError] = [*endpoint.current_access.errors, *endpoint.errors]
     if endpoint.idempotent:
         in_view.append(idempotency.StillUnderWay)
     if endpoint.conditional:

@@ -17,15 +17,14 @@ from urllib.parse import unquote_plus
 import sqlalchemy as sa
 from flask import Flask, Request, Response, current_app, request
 
-from posting.db.base import db
-from posting.db.commits import CommitWatch, Version
-from posting.db.engine import is_in_memory, on_close
+from posting.db.commits import Version
+from posting.db.engine import is_in_memory
+from posting.site.settings import VERSION
 from posting.web import etags, logs
 from posting.web.endpoint import SHARED, Endpoint, current_endpoint
 
 MAX_BYTES = 8 * 2**20  # of all entries
 MAX_BODY = MAX_BYTES // 4
-PATIENCE = 0.1  # seconds to wait while another thread asks the database for its version
 OVERHEAD = 4096  # bytes per entry, without its body; a high estimate
 MAX_PAGES = 1000  # whose known names are kept
 EXTENSION = LOOKUP = "posting.response_cache"
@@ -50,10 +49,9 @@ class CachedResponse:
 class ResponseCache:
     """WSGI middleware that replays cached responses, and else passes the request on to the app."""
 
-    def __init__(self, app: Flask, watch: CommitWatch) -> None:
+    def __init__(self, app: Flask) -> None:
         self._app, self._flask, self._config = app.wsgi_app, app, app.config
-        self._watch = watch
-        self._asking, self._lock = Lock(), Lock()
+        self._lock = Lock()
         self._version: Version | None = None
         self._entries: dict[Key, CachedResponse] = {}
         self._bytes = 0
@@ -73,7 +71,8 @@ class ResponseCache:
                 environ["QUERY_STRING"],
             )
         )
-        version, cached = self._look_up(key)
+        version = environ.get(VERSION)
+        cached = self._look_up(key, version)
         reader = None
         if cached and cached.find_reader:
             reader = self._find_reader(cached.find_reader, environ)
@@ -95,19 +94,15 @@ class ResponseCache:
         parts = [part for part in parts if unquote_plus(part.partition("=")[0]) in known]
         return *url, "&".join(parts)
 
-    def _look_up(self, key: Key) -> tuple[Version | None, CachedResponse | None]:
-        """Return the version of the database, and the response if it is cached."""
-        if not self._asking.acquire(timeout=PATIENCE):  # the database does not answer
-            return None, None
-        try:
-            version = self._watch.version()
-        finally:
-            self._asking.release()
+    def _look_up(self, key: Key, version: Version | None) -> CachedResponse | None:
+        """Return the response if it is cached for this version of the database."""
+        if version is None:  # the database does not answer
+            return None
         with self._lock:
-            if version is None or version != self._version:
+            if version != self._version:
                 self._entries.clear()
                 self._bytes, self._version = 0, version
-            return version, self._entries.get(key)
+            return self._entries.get(key)
 
     def _find_reader(
         self, find_reader: Callable[[Request], str | None], environ: Environ
@@ -168,8 +163,8 @@ class ResponseCache:
             [(name, value) for name, value in response.headers if name != logs.REQUEST_ID],
             response.headers["ETag"].strip('"'),
             logs.route(),
-            bool(endpoint.access.security),
-            endpoint.access.find_reader,
+            bool(endpoint.current_access.security),
+            endpoint.current_access.find_reader,
         )
         size = len(body) + OVERHEAD
         with self._lock:
@@ -209,9 +204,8 @@ def _may_store(response: Response, endpoint: Endpoint) -> bool:
 def init_app(app: Flask) -> None:
     """Put the cache before the app, unless it is disabled or the database is in memory."""
     with app.app_context():
-        watch = None if is_in_memory() else CommitWatch(db.engine)
-    if watch and app.config["RESPONSE_CACHE"]:
-        on_close(app, watch.close)
-        cache = ResponseCache(app, watch)
+        is_useful = app.config["RESPONSE_CACHE"] and not is_in_memory()
+    if is_useful:
+        cache = ResponseCache(app)
         app.extensions[EXTENSION] = cache
         app.wsgi_app = cache  # type: ignore[method-assign]  # as Flask documents

@@ -33,6 +33,7 @@ OPEN_DIRECTION = Message(
 HAS_NUL = Message("unsupported_character", "Must not contain U+0000.")
 HAS_SURROGATES = Message("unsupported_character", "Must not contain lone surrogates.")
 NOT_A_FILE = Message("wrong_type", "Must be a file.")
+NOT_A_BOOLEAN = Message("wrong_type", "Must be true or false.")
 NOT_A_TIMESTAMP = Message("malformed", f"Must be a timestamp such as {EXAMPLE_TIME}.")
 NOT_IDENTIFIERS = Message("malformed", "Must be identifiers, separated by commas.")
 OTHER_WORDS = Message("not_a_choice", "Must be some of {}, separated by commas.")
@@ -89,6 +90,7 @@ class Length(validate.Length):
 class Items(Length):
     """A number of items in a list."""
 
+    message_min: Message = Message("too_short", "Must have an item.")
     message_max: Message = Message("too_many", "Must have at most {max:,} items.")
 
 
@@ -242,6 +244,15 @@ def max_file_bytes(form: Schema) -> int:
     return file.max_bytes
 
 
+class Boolean(InputField, fields.Boolean):
+    """`true` or `false`. Marshmallow would also accept texts such as "yes"."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, bool):
+            raise ValidationError(NOT_A_BOOLEAN)
+        return value
+
+
 class Integer(InputField, fields.Integer):
     """A whole number in a JSON body. In JSON Schema, 1.0 is one too."""
 
@@ -372,6 +383,8 @@ def select(
     """Return a SELECT of the fields of a schema, with the rows of other models that it nests."""
     statement = sa.select(*columns(schema, model, without=without))
     for name, related in _nested(schema).items():
+        if _is_part(related):
+            continue
         _, *rest = nested_columns(name, related, _target(model, name))
         statement = statement.add_columns(*rest).outerjoin(getattr(model, name))
     return statement
@@ -382,17 +395,21 @@ def columns(
 ) -> list[sa.ColumnElement[Any]]:
     """Return the columns of a model that a schema has as fields, in its form and order.
 
-    A nested field becomes the id of its row. Raise TypeError for a field without a column that is
-    not one of `computed`.
+    A nested field becomes the id of its row, or all of its columns if it is a part of this row.
+    Raise TypeError for a field without a column that is not one of `computed`.
     """
-    found = []
+    found: list[sa.ColumnElement[Any]] = []
     for name in schema._declared_fields:
         if name in without or name in schema.computed:
+            continue
+        nested = _nested(schema).get(name)
+        if nested and _is_part(nested):
+            found += [part.label(f"{name}.{part.name}") for part in columns(nested, model)]
             continue
         attribute = getattr(model, name, None)
         if attribute is None:
             raise TypeError(f"{schema.__name__}.{name} is not a column of {model.__name__}")
-        if name in _nested(schema):
+        if nested:
             [attribute] = attribute.property.local_columns
         if isinstance(attribute.type, UtcDateTime):
             attribute = sa.type_coerce(attribute, Rfc3339Text())
@@ -420,7 +437,7 @@ def insert(schema: type[Output], model: type[Base]) -> sa.sql.dml.ReturningInser
 def to_items(rows: Sequence[sa.Row[Any]]) -> list[Item]:
     """Return the rows of a SELECT that `select` or `columns` has made, as they are sent.
 
-    A nested field is an object, or None if its row does not exist.
+    A nested field is an object, or None if it is a row of another table that does not exist.
     """
     names = rows[0]._fields if rows else ()
     nested = _names_of_nested(names)
@@ -429,7 +446,9 @@ def to_items(rows: Sequence[sa.Row[Any]]) -> list[Item]:
         item = dict(zip(names, row, strict=True))  # much faster than `Row._asdict`
         for name, inner in nested.items():
             values = {key: item.pop(column) for column, key in inner}
-            if item[name] is not None:
+            if name not in item:
+                item[name] = values
+            elif item[name] is not None:
                 item[name] = {"id": item[name]} | values
         items.append(item)
     return items
@@ -464,6 +483,11 @@ def _nested(schema: type[Output]) -> dict[str, type[Output]]:
         for name, field in schema._declared_fields.items()
         if isinstance(field, fields.Nested) and isinstance(field.nested, type)
     }
+
+
+def _is_part(schema: type[Output]) -> bool:
+    """Return whether a nested schema is a part of the row itself, which has no id of its own."""
+    return "id" not in schema._declared_fields
 
 
 def _target(model: type[Base], name: str) -> type[Base]:

@@ -106,7 +106,7 @@ def refuse_cross_site_writes() -> None:
 def _is_by_token() -> bool:
     """Return whether the request has a token, and the endpoint ignores its cookie for that."""
     endpoint = current_endpoint()
-    takes_token = endpoint is not None and {"token": []} in endpoint.access.security
+    takes_token = endpoint is not None and {"token": []} in endpoint.current_access.security
     return takes_token and has_bearer_token(request.environ)
 
 
@@ -128,13 +128,14 @@ class Cors:
 
     def __init__(self, app: Flask) -> None:
         self._app, self._origins = app.wsgi_app, app.config["TRUSTED_ORIGINS"]
-        self._everyone_may_read = everyone_may_read(app.config)
-        # The page of another origin may read why its write was refused: this error has no data.
-        self._refusal = ANY_ORIGIN if self._everyone_may_read else ()
+        self._config = app.config
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         added = self._added_headers(environ)
-        if_refused = () if any(name == ANY_ORIGIN[0][0] for name, _ in added) else self._refusal
+        is_open = everyone_may_read(self._config)
+        # The page of another origin may read why its write was refused: this error has no data.
+        is_added = any(name == ANY_ORIGIN[0][0] for name, _ in added)
+        if_refused = ANY_ORIGIN if is_open and not is_added else ()
 
         def start(status: str, fields: list[tuple[str, str]], *exc_info: Any) -> Any:
             last = if_refused if status.startswith("403") else ()
@@ -151,7 +152,9 @@ class Cors:
                 ("Access-Control-Allow-Credentials", "true"),
                 EXPOSE,
             ]
-        elif self._everyone_may_read and (method in SAFE_METHODS or has_bearer_token(environ)):
+        elif everyone_may_read(self._config) and (
+            method in SAFE_METHODS or has_bearer_token(environ)
+        ):
             added += ANY_ORIGIN
         else:
             return added
@@ -159,7 +162,6 @@ class Cors:
 
 
 def init_app(app: Flask) -> None:
-    """Choose the headers of every response, and add the middleware if other origins may read."""
+    """Choose the headers of every response, and add the middleware for other origins."""
     app.extensions[EXTENSION] = (*SECURITY, HTTPS) if is_https(app.config) else SECURITY
-    if app.config["TRUSTED_ORIGINS"] or everyone_may_read(app.config):
-        app.wsgi_app = Cors(app)  # type: ignore[method-assign]  # as Flask documents
+    app.wsgi_app = Cors(app)  # type: ignore[method-assign]  # as Flask documents

@@ -8,7 +8,7 @@ import pytest
 from posting import create_app
 from posting.db.engine import close_connections
 from posting.db.transactions import transaction
-from posting.ops import doctor
+from posting.ops.doctor import examination
 from tests.conftest import PASSWORD, POSTGRES, upgrade
 from tests.helpers.assertions import assert_problem
 
@@ -55,7 +55,7 @@ def test_the_doctor_finds_a_column_without_the_collation(app):
         with app.app_context():
             return [
                 finding
-                for finding in doctor.examine()
+                for finding in examination.examine()
                 if finding.level == "failure" and "Usernames" in finding.message
             ]
 

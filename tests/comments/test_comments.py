@@ -10,6 +10,7 @@ from posting.accounts.models import Session
 from posting.comments import views
 from posting.db.transactions import transaction
 from posting.db.types import now
+from posting.reactions.models import NO_REACTIONS
 from posting.web.limits import Hits
 from tests.helpers.assertions import assert_problem, error_locations, follow_pages, next_url
 
@@ -57,6 +58,7 @@ def test_a_comment_is_created_and_read(alice, anonymous, post):
         "deleted": False,
         "created_at": comment["created_at"],
         "updated_at": comment["created_at"],
+        "reactions": NO_REACTIONS,
         "images": [],
         "files": [],
     }

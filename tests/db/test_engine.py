@@ -15,7 +15,7 @@ def test_the_pool_has_the_documented_size(app):
     with app.app_context():
         pool = db.engine.pool
     size = 8 if POSTGRES else 9  # one of them writes
-    assert (pool.size(), pool._max_overflow, pool._timeout) == (size, 0, 5)
+    assert (pool.size(), pool._max_overflow, pool._timeout) == (size, 3, 5)
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,19 @@ from posting.db.transactions import transaction, unit_of_work
 from posting.db.types import new_id, now
 from posting.images.models import Image, ImageSize
 from posting.invitations.models import Invitation, InvitationUse
+from posting.mail.models import FormerAddress, Mailbox, MailLink
 from posting.moderation.models import Act, Report
 from posting.notifications.models import Notification, Seen, Subscription
-from posting.ops import archive
+from posting.ops.archive.importing import import_from_path
 from posting.outbox.models import Outgoing
 from posting.posts.models import Post
+from posting.push.models import PushSubscription
+from posting.reactions.models import Reaction
+from posting.site.models import Site
 from posting.testbed import running_app
+from posting.topics.models import PostTopic, Topic
 from posting.web.limits import RateWindow
+from posting.webhooks.models import Delivery, Webhook
 from tests.conftest import POSTGRES
 from tests.helpers.archives import example_archive, write_archive
 from tests.helpers.assertions import assert_indexed
@@ -46,7 +52,7 @@ SEARCH_TABLES = ("post_search", "comment_search", "user_search")  # which are no
 FOREIGN_OPTIONS = ("ondelete", "deferrable", "initially")
 UNREACHABLE = "postgresql://postgres@127.0.0.1:9/nothing"
 NAMES = re.compile(
-    r"(pk|uq|ix|ck|fk)_(users|avatars|sessions|tokens|posts|comments|files|file_data|images|image_data|image_sizes|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|notifications|subscriptions|seen|outbox|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
+    r"(pk|uq|ix|ck|fk)_(users|avatars|sessions|tokens|posts|post_topics|topics|comments|files|file_data|images|image_data|image_sizes|thumbnails|idempotency_keys|rate_windows|acts|post_search|comment_search|user_search|invitations|invitation_uses|reset_links|recovery_codes|mailboxes|former_addresses|mail_links|push_subscriptions|webhooks|deliveries|site|notifications|subscriptions|seen|reactions|outbox|changes|epochs|reports)(_\w+)?|alembic_version_pkc"
 )
 
 
@@ -167,18 +173,41 @@ def test_a_downgrade_finishes_the_deletion_of_posts(migrated, tmp_path):
 
 def fill(path):
     """Add the rows of the example archive, and some to the tables that it leaves empty."""
-    archive.import_from_path(write_archive(path, *example_archive()))
+    import_from_path(write_archive(path, *example_archive()))
     ada = db.session.scalars(sa.select(User).where(User.username == "ada")).one()
     ada.suspended_at = ada.suspended_until = now()
     ada.avatar_id = new_id()
     post = db.session.scalars(sa.select(Post)).one()
     image = db.session.scalars(sa.select(Image)).one()
+    webhook = Webhook(
+        id=new_id(), creator_id=ada.id, url="https://x.example", events="x", secret="x", cursor="x"
+    )
+    session = Session(id=new_id(), user=ada, token_hash="x", user_agent="x")
+    outgoing = Outgoing(id=new_id(), channel="mail", kind="x", user_id=ada.id, rank=0)
+    topic = Topic(id=new_id(), name="x", color="red")
+    db.session.add_all([webhook, session, outgoing, topic])
+    db.session.flush()  # before the rows that refer to them, which have no relationships
     db.session.add_all(
         [
             Notification(user_id=ada.id, created_at=now(), id=new_id(), kind="x", post_id=post.id),
-            Outgoing(channel="mail", kind="x", user_id=ada.id, rank=0),
+            FormerAddress(id=outgoing.id, user_id=ada.id, address="ada@example.net"),
+            Mailbox(user_id=ada.id, address="ada@example.org"),
+            PushSubscription(
+                user_id=ada.id, session_id=session.id, endpoint="https://x", p256dh="x", auth="x"
+            ),
+            Delivery(webhook_id=webhook.id, event="x", object_id=post.id, happened_at=now()),
+            MailLink(
+                secret_hash="x" * 64,
+                user_id=ada.id,
+                purpose="password",
+                address="ada@example.org",
+                expires_at=now(),
+            ),
             Subscription(user_id=ada.id, post_id=post.id, level="all"),
+            Site(name="The Loom", logo_id=new_id(), logo=b"x", small_logo=b"x"),
             Seen(user_id=ada.id, post_id=post.id, until=now(), seen_at=now()),
+            Reaction(user_id=ada.id, post_id=post.id, text_id=post.id, name="heart"),
+            PostTopic(post_id=post.id, topic_id=topic.id, created_at=now(), last_activity_at=now()),
             ImageSize(image_id=image.id, side=640, width=1, height=1, data=b"x"),
             Change(kind="post", id=post.id, post_id=post.id, change="created", at=now()),
             Report(
@@ -190,7 +219,6 @@ def fill(path):
                 reason="x",
             ),
             Avatar(id=ada.avatar_id, user_id=ada.id, data=b"x", small=b"x"),
-            Session(user=ada, token_hash="x", user_agent="x"),
             Token(user=ada, token_hash="x", name="x", scope="read", expires_at=now()),
             RateWindow(key="x", hits=1, ends_at=now()),
             Invitation(

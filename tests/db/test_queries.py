@@ -172,6 +172,19 @@ def test_members_are_found_by_index(plan, app, anonymous):
         assert_no_table_scan(text)
 
 
+@pytest.mark.parametrize(
+    ("sort", "index"), [("newest", "ix_users_created_at_id"), ("name", "uq_users_username")]
+)
+def test_all_members_are_listed_by_index(plan, anonymous, sort, index):
+    first = f"/users?sort={sort}&limit=5"
+    for url in (first, next_url(anonymous.get(first))):
+        text = plan(anonymous, url)
+        assert index in text, text
+        assert "Sort" not in text, text
+        assert "TEMP B-TREE" not in text, text
+        assert_no_table_scan(text)
+
+
 def test_changes_are_listed_by_index(plan, anonymous, alice):
     cursor = anonymous.get("/changes").json["cursor"]
     for number in range(5):

@@ -35,7 +35,9 @@ def assert_problem(response: Any, status: int) -> dict[str, Any]:
     assert {error["code"] for error in body.get("errors", ())} <= set(input_codes())
     assert body["detail"]
     assert body["request_id"] == response.headers["X-Request-ID"]
-    assert ("errors" in body) == (status == 422 or body["code"] == "username_taken")
+    assert ("errors" in body) == (
+        status == 422 or body["code"] in {"username_taken", "topic_taken"}
+    )
     return body
 
 
@@ -112,6 +114,21 @@ CONSISTENCY_RULES = {
     "file_count of comments is exact": """
         SELECT id FROM comments WHERE file_count <>
             (SELECT count(*) FROM files WHERE comment_id = comments.id)""",
+    "a topic of a post has the times of the post": """
+        SELECT posts.id FROM posts JOIN post_topics ON post_id = posts.id
+        WHERE has_topics IS FALSE OR deleted_at IS NOT NULL
+        OR post_topics.created_at <> posts.created_at
+        OR last_activity_at <> coalesce(last_comment_at, posts.created_at)""",
+    "a reaction to a comment is on its post, and to no placeholder": """
+        SELECT comments.id FROM reactions JOIN comments ON comments.id = comment_id
+        WHERE reactions.post_id <> comments.post_id OR content IS NULL""",
+    **{
+        f"{name} of {table} is exact": f"""
+        SELECT id FROM {table} WHERE {name} <> (SELECT count(*) FROM reactions
+            WHERE text_id = {table}.id AND name = '{name}')"""
+        for table in ("posts", "comments")
+        for name in ("thumbs_up", "heart", "party", "laugh", "surprise", "thanks")
+    },
     "a file of a comment is on its post": """
         SELECT files.id FROM files JOIN comments ON comments.id = comment_id
         WHERE files.post_id <> comments.post_id OR content IS NULL""",

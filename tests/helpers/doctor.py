@@ -4,7 +4,7 @@ import click
 
 from posting import create_app
 from posting.db.base import db
-from posting.ops import doctor
+from posting.ops.doctor import examination
 from posting.posts.models import Post
 from posting.posts.store import INDEX
 
@@ -19,7 +19,7 @@ MIB = 2**20
 
 def examine(app):
     with app.app_context():
-        return list(doctor.examine())
+        return list(examination.examine())
 
 
 def problems(app):

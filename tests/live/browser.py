@@ -96,10 +96,16 @@ def name_of(member: Page) -> str:
     return summary.inner_text()
 
 
-def sign_out(page: Page) -> None:
-    """Sign out by the menu in the header."""
+def press_sign_out(page: Page) -> None:
+    """Ask to sign out by the menu in the header."""
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
+
+
+def sign_out(page: Page) -> None:
+    """Sign out, and wait for the page that follows."""
+    with page.expect_event("load"):
+        press_sign_out(page)
 
 
 def sign_in(page: Page, name: str, password: str = PASSWORD) -> None:

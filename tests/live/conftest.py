@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import requests
 import sqlalchemy as sa
+from aiosmtpd.controller import Controller
 from playwright.sync_api import Browser, sync_playwright
 from pysqlite3 import dbapi2 as sqlite
 
@@ -25,6 +26,7 @@ from tests.helpers.assertions import assert_consistent
 from tests.live.browser import People, close
 from tests.live.clients import close_clients
 from tests.live.load import Load
+from tests.live.mails import Mailbox
 from tests.live.sites import (
     CONFIG,
     HEAPS,
@@ -127,9 +129,12 @@ def serve(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture(scope="session")
 def shared_server(shared_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with two workers for the tests that do not need one of their own."""
+    """A server with two workers for the tests that do not need one of their own.
+
+    It has few threads, since each keeps a connection to Postgres, which has 100 for all tests.
+    """
     with running_servers(shared_url, tmp_path_factory.mktemp("server")) as serve:
-        yield serve(WEB_CONCURRENCY="2")
+        yield serve(WEB_CONCURRENCY="2", GUNICORN_CMD_ARGS="--threads 4")
 
 
 @contextmanager
@@ -174,6 +179,29 @@ def start_site(fresh_url: str, tmp_path: Path) -> Iterator[Callable[..., Site]]:
 def url(serve: Callable[..., Server]) -> str:
     """URL of a server with four workers of four threads."""
     return serve(WEB_CONCURRENCY="4", GUNICORN_CMD_ARGS="--threads 4").url
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    """What the mail server of a test has got, and what it answers."""
+    return Mailbox()
+
+
+@pytest.fixture
+def start_mail_server(mailbox: Mailbox) -> Iterator[Callable[..., int]]:
+    """Return a function that starts a mail server, and returns its port."""
+    controllers = []
+
+    def start(**options: Any) -> int:
+        port = free_port()
+        controller = Controller(mailbox, hostname="", port=port, **options)
+        controllers.append(controller)
+        controller.start()
+        return port
+
+    yield start
+    for controller in controllers:
+        controller.stop()
 
 
 @pytest.fixture

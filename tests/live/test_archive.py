@@ -49,13 +49,13 @@ def flask(url, *arguments):
     return time.perf_counter() - started, int(peak) // 1024
 
 
-def add_large_images(url):
-    """Add images of 5 MiB, too many to hold in memory at once."""
+def add_large_images(url, number=LARGE_IMAGES):
+    """Add images of 5 MiB to a post, too many to hold in memory at once."""
     app = create_app({"DATABASE_URL": url})
     with app.app_context():
         post_id = db.session.scalar(sa.select(Post.id).limit(1))
-        for _ in range(LARGE_IMAGES):
-            data = os.urandom(2**10) * 5 * 2**10
+        for _ in range(number):
+            data = os.urandom(5 * 2**20)  # which gzip cannot make smaller
             shape = {"media_type": "image/png", "width": 1, "height": 1, "size": len(data)}
             image = Image(id=new_id(), post_id=post_id, created_at=now(), **shape)
             db.session.add_all([image, ImageData(image_id=image.id, data=data)])

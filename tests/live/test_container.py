@@ -120,7 +120,7 @@ def test_the_commands_of_the_guide_work(box):
     assert '"width":32' in request_path(box, f"/posts/{post['id']}/images", "--fail", ADA, form)
     assert "HTTP/2 200" in request_path(box, "/", "--head")
     shown = box.run(commands)
-    assert "ada is a moderator now." in shown
+    assert "ada is an owner now." in shown
     assert "failure" not in shown
     assert "warning" not in shown
     assert "(healthy)" in shown

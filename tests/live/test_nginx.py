@@ -471,6 +471,22 @@ class TestCache:
         time.sleep(2.1)  # nginx measures the age in whole seconds
         assert site.client().get(metadata, timeout=20).json() == edited
 
+    @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
+    def test_a_body_for_an_image_does_not_wait(self, site, ada, method):
+        for body in (b'{"alt": "x"}', iter([b"{}"])):  # with its length, and in chunks
+            url = f"{site.url}/images/{'u' * 21}"
+            response = ada.request(method, url, data=body, timeout=20)
+            assert response.status_code in {404, 405, 415}, response.text
+
+    def test_a_body_over_http_2_does_not_wait(self, site):
+        """HTTP/2 needs no length of a body."""
+        url = f"{site.url}/images/{'u' * 21}"
+        command = ["curl", "--http2", "--insecure", "--silent", "--max-time", "20", "--output", "-"]
+        command += ["--request", "GET", "--header", "Content-Length:", "--data-binary", "@-", url]
+        for _ in range(3):
+            run = subprocess.run(command, input=b"x" * 1000, capture_output=True, check=True)
+            assert b"no_such_image" in run.stdout
+
     def test_an_image_with_a_query_is_refused_whether_the_image_is_cached_or_not(self, site, ada):
         body = {"title": "x", "content": "x"}
         post = ada.post(f"{site.url}/posts", json=body, timeout=20).json()

@@ -40,7 +40,7 @@ ln -s /dev/null etc/systemd/system/posting.socket
 printf '[Service]\nEnvironment=BIND=10.0.0.9\n' > etc/systemd/system/posting.service.d/machine.conf
 """
 # Packages of a machine beside those of the guide.
-MACHINE = ("systemd", "systemd-sysv", "dbus", "iproute2", "ca-certificates")
+MACHINE = ("systemd", "systemd-sysv", "dbus", "iproute2", "ca-certificates", "opensmtpd")
 # An authority that issues certificates as Let's Encrypt does, and the settings of certbot for it.
 PEBBLE = {
     "listenAddress": "127.0.0.1:14000",
@@ -112,8 +112,8 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     assert re.fullmatch(rf"({SITE}/signup#\S+\n)+", box.run(find_link))
     request_path(box, "/signup", "--fail", "--json", CREDENTIALS)
     request_path(box, "/signin", "--fail", "--cookie-jar /root/ada", "--json", CREDENTIALS)
-    assert "ada is a moderator now." in box.run(promote)
-    assert '"role":"moderator"' in request_path(box, "/users/me", ADA)
+    assert "ada is an owner now." in box.run(promote)
+    assert '"role":"owner"' in request_path(box, "/users/me", ADA)
     post = create_post(box, "Before the backup")
     request_path(box, "/docs/favicon-32x32.png", "--fail", "--output /root/picture.png")
     form = "--form file=@/root/picture.png"  # the sandbox of systemd allows the decoder
@@ -132,6 +132,10 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     assert "<p>Be kind." in about
     let_people_in(box, left.pop("Let people in"))
     box.run("sed -i /POSTING_SIGNUP/d /opt/posting/.env && systemctl restart posting")
+
+    [send] = left.pop("Send mails")
+    send_mails(box, send)
+    tell_programs(box, *left.pop("Tell other programs"))
 
     [read_log] = left.pop("Look after the community")
     assert "operator approved user " in box.run(read_log)
@@ -189,7 +193,7 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     prepare_postgres, move, dump, restore_dump, back = left.pop("Move to Postgres")
     box.run(prepare_postgres)
     box.run(move)
-    assert '"role":"moderator"' in request_path(box, "/users/me", ADA)  # her session was moved too
+    assert '"role":"owner"' in request_path(box, "/users/me", ADA)  # her session was moved too
     assert list_titles(box) == ["Before the backup"]
     box.run(dump)
     box.run("systemctl start posting-backup.service")
@@ -199,7 +203,7 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     assert list_titles(box) == ["Before the backup"]
     setting = box.run("grep ^POSTING_DATABASE_URL= /opt/posting/.env")
     box.run(back)
-    assert '"role":"moderator"' in request_path(box, "/users/me", ADA)
+    assert '"role":"owner"' in request_path(box, "/users/me", ADA)
     assert list_titles(box) == ["Before the backup"]
     box.run(f"echo '{setting.strip()}' >> /opt/posting/.env; systemctl restart posting")
     doctor = box.run("cd /opt/posting && runuser -u posting -- .venv/bin/flask doctor")
@@ -222,7 +226,7 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     for section, commands in guide.inline().items():
         for command in commands if section not in {guide.CONTAINERS, "Uninstall"} else ():
             flask = "cd /opt/posting && runuser -u posting -- .venv/bin/flask"
-            box.run(re.sub("^flask", flask, command).replace("NAME", "ada"))
+            box.run(re.sub("^flask", flask, command).replace("NAME", "hedy"))
     box.run(READY)
 
     [watch] = left.pop("What to watch")
@@ -237,7 +241,9 @@ def test_each_command_works(box):  # noqa: PLR0915 - as long as the document
     box.run(uninstall)
     assert "certbot delete" in guide.inline()["Uninstall"]
     box.run(f"certbot delete --non-interactive --cert-name {HOST}")
-    assert box.run("find /etc /opt /run /usr/local /var -name '*posting*'") == ""
+    mails = "-path /var/spool/smtpd -prune"  # whose server deletes files meanwhile
+    folders = "/etc /opt /run /usr/local /var"
+    assert box.run(f"find {folders} {mails} -o -name '*posting*' -print") == ""
     assert "posting" not in box.run("cat /etc/passwd /etc/group; systemctl list-units --all")
     assert "posting" not in box.run("runuser -u postgres -- psql --list")
     box.run("nginx -t && systemctl is-active nginx")
@@ -261,6 +267,83 @@ def let_people_in(box, scripts):
     left = box.run(leave)
     assert "hedy" not in left
     assert "grace is deleted." in left
+
+
+def send_mails(box, script):
+    """Hand a mail over to OpenSMTPD, which keeps it in a file."""
+    box.run(
+        """
+        systemctl stop opensmtpd || true  # with its own settings
+        touch /root/mails && chmod 666 /root/mails && chmod 711 /root
+        cat > /root/smtpd.conf <<'END'
+listen on 127.0.0.1 port 2525
+table everybody { "@" = "nobody" }
+action "keep" mda "/bin/sh -c 'cat >> /root/mails'" virtual <everybody>
+match from any for any action "keep"
+END
+        systemd-run --quiet --unit smtpd-of-tests smtpd -d -f /root/smtpd.conf
+        until ss --listening --tcp --numeric | grep -q :2525; do sleep 0.1; done
+        """
+    )
+    url = "smtps://posting%40example.org:password@mail.example.org"
+    assert url in script
+    box.run(script.replace(url, "smtp://localhost:2525"))
+    box.run("until grep -q 'Mails from The Loom' /root/mails; do sleep 0.1; done")
+    box.run(READY)
+    assert '"mail":true' in request_path(box, "/site")
+    doctor = box.run("cd /opt/posting && runuser -u posting -- .venv/bin/flask doctor")
+    assert "The mail server localhost, port 2525 can be used" in doctor
+    box.run("sed -i '/POSTING_SMTP_URL/d; /POSTING_MAIL_FROM/d' /opt/posting/.env")
+    box.run("systemctl restart posting && systemctl stop smtpd-of-tests")
+    box.run(READY)
+
+
+RECEIVER = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        with open("/root/events", "a") as file:
+            print(json.dumps([body, dict(self.headers)]), file=file)
+        self.send_response(204)
+        self.end_headers()
+
+HTTPServer(("127.0.0.1", 9000), Handler).serve_forever()
+"""
+VERIFY = """
+import json, sys
+from standardwebhooks import Webhook
+
+for line in open("/root/events"):
+    body, headers = json.loads(line)
+    print(Webhook(sys.argv[1]).verify(body, headers)["type"])
+"""
+
+
+def tell_programs(box, create, ask):
+    """Create a webhook for a program on the box, and verify what it gets."""
+    python = "/opt/posting/.venv/bin/python"
+    box.run("echo POSTING_WEBHOOKS=all >> /opt/posting/.env && systemctl restart posting")
+    for name, program in (("receive", RECEIVER), ("verify", VERIFY)):
+        box.run(f"cat > /root/{name}.py <<'END'{program}END")
+    box.run(f"systemd-run --quiet --unit receiver {python} /root/receive.py")
+    box.run("until ss --listening --tcp --numeric | grep -q :9000; do sleep 0.1; done")
+    box.run(READY)
+    url = "https://chat.example.net/posting"
+    assert url in create
+    create = create.replace(url, "http://127.0.0.1:9000/").replace("https://example.org", SITE)
+    printed = box.run(create.replace("curl ", f"{CURL} "))
+    webhook = json.loads(printed[printed.index('{"id"') :].splitlines()[-1])
+    wait_until(lambda: "webhook.created" in box.run("cat /root/events || true"))
+    assert box.run(f"{python} /root/verify.py {webhook['secret']}") == "webhook.created\n"
+    ask = ask.replace("V1StGXR8_Z5jdHi6B-myT", webhook["id"]).replace("https://example.org", SITE)
+    wait_until(lambda: '"state":"delivered"' in box.run(ask.replace("curl ", f"{CURL} ")))
+    request_path(box, f"/webhooks/{webhook['id']}", "--fail", "--request DELETE", ADA)
+    box.run("sed -i '/POSTING_WEBHOOKS/d' /opt/posting/.env && systemctl restart posting")
+    box.run("systemctl stop receiver")
+    box.run(READY)
 
 
 def check_certificates(box):

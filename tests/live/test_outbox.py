@@ -23,7 +23,7 @@ from datetime import timedelta
 import posting.app
 from posting.outbox import delivery
 
-delivery.LEASE = timedelta(seconds=3)
+delivery.LEASE = timedelta(seconds=10)
 delivery.POLL_SECONDS = 0.3
 
 
@@ -39,11 +39,14 @@ class File:
 
         return send
 
-    def rest(self):
+    def plan(self):
+        pass
+
+    def close(self):
         pass
 
 
-posting.app.CHANNELS = (File(),)
+posting.app.make_channels = lambda app: [File()]
 from wsgi import app
 """
 
@@ -127,11 +130,10 @@ def test_kills_lose_nothing_and_repeat_at_most_one_each(service, start, sent, fi
         wait_until(lambda: len(machine.workers()) == 2)
     wait_until(lambda: store.count_waiting() == 0)
     times = Counter(id for id, _ in sent())
-    twice = sum(many == 2 for many in times.values())
-    figure(f"{kills} workers killed: {len(times)} of {number} items sent, {twice} of them twice")
+    again = sum(times.values()) - len(times)
+    figure(f"{kills} workers killed: {len(times)} of {number} items sent, {again} of them again")
     assert len(times) == number
-    assert max(times.values()) <= 2
-    assert twice <= kills
+    assert again <= kills
 
 
 def test_a_stop_finishes_what_is_being_sent(service, start, sent):

@@ -13,6 +13,7 @@ import requests
 import sqlalchemy as sa
 
 from tests.helpers import ROOT, pictures
+from tests.helpers.assertions import assert_consistent
 from tests.live.clients import PASSWORD, clone, run_concurrently, scaled, sign_in
 from tests.live.load import wait_until
 
@@ -315,6 +316,71 @@ def test_a_post_is_deleted_while_others_note_what_they_have_seen(url, pool, stat
         assert commented in {201, 404}
         assert set(seen) <= {200, 404, 422}  # the comment is gone before the post
         status_counts.update([*seen, commented, deleted])
+
+
+def test_reactions_are_counted_while_their_comment_and_a_member_go(
+    url, pool, database, status_counts
+):
+    """Two members react to a post and to a comment on it, with several devices each."""
+    alice = sign_in(url, "alice")
+    text = {"title": "On engines", "content": "They weave."}
+    for number in range(scaled(5, 50)):
+        post = alice.post(f"{url}/posts", json=text, timeout=20).json()
+        path = f"{url}/posts/{post['id']}"
+        comment = alice.post(f"{path}/comments", json={"content": "x"}, timeout=20).json()["id"]
+        reply = {"content": "y", "parent_id": comment}
+        assert alice.post(f"{path}/comments", json=reply, timeout=20).status_code == 201
+        members = [sign_in(url, f"reader-{number}-{each}") for each in range(2)]
+        texts = path, f"{url}/comments/{comment}"
+        actions = [
+            partial(getattr(clone(member), method), f"{of}/reactions/{name}", timeout=20)
+            for member in members
+            for of in texts
+            for method, name in (("put", "heart"), ("put", "laugh"), ("delete", "heart"))
+        ]
+        user = members[0].user["id"]
+        ends = [
+            partial(clone(alice).delete, texts[1], timeout=20),
+            partial(members[0].delete, f"{url}/users/{user}?content=delete", timeout=20),
+        ]
+        *reacted, uncommented, left = run_concurrently(pool, [*actions, *ends])
+        assert (uncommented, left) == (204, 204)
+        assert set(reacted) <= {200, 401, 404}
+        assert_consistent(database)
+        status_counts.update(reacted)
+
+
+def test_a_topic_is_deleted_while_posts_get_it(url, pool, database, status_counts):
+    """Others comment on the posts, and edit the name of the topic, meanwhile."""
+    alice, owner = sign_in(url, "alice"), sign_in(url, "owen")
+    database.execute(sa.text("UPDATE users SET role = 'owner' WHERE username = 'owen'"))
+    for number in range(scaled(10, 100)):
+        new = {"name": f"Looms {number}", "color": "red"}
+        topic = owner.post(f"{url}/topics", json=new, timeout=20).json()["id"]
+        text = {"title": "x", "content": "x", "topics": [topic]}
+        post = alice.post(f"{url}/posts", json=text, timeout=20).json()
+        path, of_topic = f"{url}/posts/{post['id']}", f"{url}/topics/{topic}"
+        writer = lambda: clone(alice)  # noqa: E731
+        actions = [
+            *(partial(writer().post, f"{url}/posts", json=text, timeout=20) for _ in range(3)),
+            *(
+                partial(writer().patch, path, json={"topics": ids}, timeout=20)
+                for ids in ([], [topic])
+            ),
+            *(
+                partial(writer().post, f"{path}/comments", json={"content": "x"}, timeout=20)
+                for _ in range(2)
+            ),
+            partial(clone(owner).patch, of_topic, json={"color": "blue"}, timeout=20),
+        ]
+        *others, deleted = run_concurrently(
+            pool, [*actions, partial(clone(owner).delete, of_topic, timeout=20)]
+        )
+        assert deleted == 204
+        assert set(others) <= {200, 201, 404, 422}
+        assert requests.get(f"{url}/topics", timeout=20).json() == []
+        assert_consistent(database)
+        status_counts.update(others)
 
 
 @pytest.mark.parametrize("content", ["keep", "delete"])

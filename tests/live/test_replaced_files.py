@@ -16,7 +16,10 @@ from tests.live.test_server import SERVE, Checkout
 ADA = {"username": "ada", "password": "a long walk by the sea"}
 COMPARED = ("Content-Type", "Cache-Control", "Last-Modified", "Content-Security-Policy")
 # These list what differs from one start to the next.
-DIFFERENT = {"/changes", "/metrics", "/sessions", "/tokens"}
+DIFFERENT = {
+    *("/changes", "/metrics", "/sessions", "/tokens"),
+    *("/users/me/export", "/backup", "/site/state"),
+}
 # An audit hook cannot be removed, so it asks whether this process is a worker.
 AUDIT = """
 import os, sys
@@ -116,7 +119,7 @@ def read_all(ada, url, paths):
 def test_pages_files_and_uploads_are_those_of_the_running_version(checkout, ada, tmp_path):
     with checkout.serving(*SERVE) as url:
         assert ada.post(f"{url}/signup", json=ADA, timeout=60).status_code == 201
-        assert checkout.run(".venv/bin/flask", "users", "promote", "ada")[0] == 0
+        assert checkout.run(".venv/bin/flask", "users", "promote", "ada", "--owner")[0] == 0
         assert ada.post(f"{url}/signin", json=ADA, timeout=60).status_code == 200
         values = add_content(ada, url)
         paths = list_paths(values)
@@ -132,7 +135,10 @@ def test_pages_files_and_uploads_are_those_of_the_running_version(checkout, ada,
             (checkout.folder / name).rename(tmp_path / f"former-{name}")
         after = read_all(ada, url, paths)
         assert {path: after[path] for path in paths if after[path] != before[path]} == {}
-        assert ada.get(f"{url}/metrics", timeout=60).status_code == 200
+        again = {"current_password": ADA["password"]}
+        assert ada.post(f"{url}/session-confirmations", json=again, timeout=60).ok
+        for path in ("/metrics", "/users/me/export", "/backup", "/site/state"):
+            assert ada.get(url + path, timeout=60).status_code == 200
         assert add_image(ada, url, values["<page_id:id>"]).status_code == 201
         wrong = ADA | {"password": "a long walk home"}
         assert ada.post(f"{url}/signin", json=wrong, timeout=60).status_code == 401

@@ -132,14 +132,14 @@ def test_the_server_and_flask_read_the_same_file(checkout, database, command):
         short = requests.post(f"{url}/signup", json=ADA | {"password": "short of 15"}, timeout=9)
         assert short.status_code == 422
         assert requests.post(f"{url}/signup", json=ADA, timeout=9).status_code == 201
-        code, output, _ = checkout.run(".venv/bin/flask", "users", "promote", "ada")
-        assert (code, output) == (0, "ada is a moderator now.\n")
+        code, output, _ = checkout.run(".venv/bin/flask", "users", "promote", "ada", "--owner")
+        assert (code, output) == (0, "ada is an owner now.\n")
 
 
 def first_link(process):
-    """Return the link for the first moderator that a server prints."""
+    """Return the link for the first owner that a server prints."""
     lines = iter(process.stdout.readline, "")
-    assert any(line.startswith("There is no moderator yet.") for line in lines)
+    assert any(line.startswith("There is no owner yet.") for line in lines)
     return next(lines).strip()
 
 
@@ -156,7 +156,7 @@ def stop(process):
     return process.communicate(timeout=MAX_SECONDS)[0]
 
 
-def test_each_start_prints_a_link_until_there_is_a_moderator(checkout, database):
+def test_each_start_prints_a_link_until_there_is_an_owner(checkout, database):
     port = free_port()
     checkout.settings(PORT=port, WEB_CONCURRENCY="3")
     with checkout.running(*MAKE_RUN) as process:
@@ -169,7 +169,7 @@ def test_each_start_prints_a_link_until_there_is_a_moderator(checkout, database)
         assert link != former
         # The operator may have sent the link of the former start to somebody.
         created = join(former, "grace")
-        assert (created.status_code, created.json()["role"]) == (201, "moderator")
+        assert (created.status_code, created.json()["role"]) == (201, "owner")
         assert join(link, "hedy").status_code == 422
         stop(process)
     with checkout.running(*SERVE) as process:
@@ -200,7 +200,7 @@ def test_flasks_own_server_prints_the_link_last_and_once(checkout, database, com
     with checkout.running("sh", "-c", f"exec {' '.join(command)} 2>&1") as process:
         link = first_link(process)
         assert link.startswith(f"http://127.0.0.1:{port}/signup#")
-        assert join(link, "ada").json()["role"] == "moderator"
+        assert join(link, "ada").json()["role"] == "owner"
         rest = stop(process)
         assert "signup#" not in rest
         assert "Running on" not in rest

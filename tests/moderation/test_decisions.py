@@ -86,7 +86,8 @@ class TestDecisions:
         report(bob, "post", post)
         bob.add_comment(moderator.create_post("Mine"), "An answer")
         flask("users", "demote", moderator.user["username"])
-        assert [item["kind"] for item in moderator.get("/notifications").json] == ["comment"]
+        kinds = [item["kind"] for item in moderator.get("/notifications").json]
+        assert kinds == ["role", "comment"]
 
     def test_the_second_decision_says_that_there_was_one(self, bob, moderator, post):
         first = report(bob, "post", post)

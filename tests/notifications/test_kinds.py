@@ -32,4 +32,5 @@ def test_the_document_lists_the_kinds_of_all_features(make_app):
     assert field["x-extensible-enum"] == [
         *("comment", "reply", "mention", "application"),
         *("removal", "report_closed", "report"),
+        *("role", "reset_link", "backup", "reaction"),
     ]

@@ -7,7 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from posting.db.base import db
-from posting.ops import archive
+from posting.db.migrations.revisions import head_revision
+from posting.ops.archive import importing
 from tests.helpers.archives import (
     COMMENT,
     DATA,
@@ -210,7 +211,7 @@ def refused(app, tmp_path):
 def test_the_error_names_the_line(refused, lines, change, expected):
     change(lines)
     error = refused(compress(*lines))
-    expected = expected.format(newest=archive.head_revision(), c="characters")
+    expected = expected.format(newest=head_revision(), c="characters")
     parts = map(re.escape, expected.split("*"))
     assert re.fullmatch(".*".join(parts), error), error
 
@@ -257,14 +258,14 @@ def test_an_archive_cut_off_anywhere_is_an_error(refused, lines):
     [(1, "MAX_HEADER_BYTES"), (POST, "MAX_LINE_BYTES"), (DATA, "MAX_DATA_LINE_BYTES")],
 )
 def test_lines_have_a_maximum_length(refused, lines, monkeypatch, number, limit):
-    monkeypatch.setattr(archive, limit, 60_000)
+    monkeypatch.setattr(importing, limit, 60_000)
     set_line(number, b" " * 60_001)(lines)
     assert refused(compress(*lines)) == f"line {number}: longer than 60,000 bytes."
 
 
 def test_the_largest_image_fits_into_a_line():
     largest = 2**28  # the maximum of POSTING_MAX_IMAGE_BYTES
-    assert largest * 4 / 3 + 1000 < archive.MAX_DATA_LINE_BYTES
+    assert largest * 4 / 3 + 1000 < importing.MAX_DATA_LINE_BYTES
 
 
 def test_a_full_disk_is_an_error(empty_app, lines, tmp_path):

@@ -103,9 +103,9 @@ def test_a_service_that_was_started_needs_no_force(app, flask, copy, database):
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_restore_brings_no_link_for_the_first_moderator(app, flask, elsewhere, folder, exists):
+def test_a_restore_brings_no_link_for_the_first_owner(app, flask, elsewhere, folder, exists):
     with app.app_context(), unit_of_work():
-        for role in ("moderator", "member"):
+        for role in ("owner", "member"):
             create_invitation(None, role=role)
     saved = folder / "with a link.db"
     assert flask("backup", str(saved))[0] == 0
@@ -119,7 +119,7 @@ def test_a_restore_brings_no_link_for_the_first_moderator(app, flask, elsewhere,
 def test_a_restore_has_no_time_limit(app, flask, elsewhere, folder, monkeypatch):
     """A copy may take minutes, and then a table is searched without an index."""
     with app.app_context(), unit_of_work():
-        create_invitation(None, role="moderator")
+        create_invitation(None, role="owner")
         [first] = fetch_all(sa.select(Invitation.__table__))
         execute(sa.insert(Invitation), [{**first._asdict(), "id": new_id()} for _ in range(5000)])
     saved = folder / "with many links.db"

@@ -67,13 +67,6 @@ def test_an_unknown_id_changes_nothing(flask, failed, rows, command):
     assert rows() == failed
 
 
-def test_deliver_needs_a_channel(flask):
-    assert flask("outbox", "deliver") == (
-        1,
-        "Error: This service sends nothing. See POSTING_SMTP_URL.\n",
-    )
-
-
 def test_metrics_count_what_waits_and_what_failed(make_app, failed):
     text = make_app(METRICS="on").test_client().get("/metrics").text
     assert "posting_outbox_waiting 1.0" in text

@@ -50,24 +50,6 @@ class TestOrder:
         deliverer.deliver_all()
         assert (notes.prepared, notes.sent, rows()) == (["x"], [], [])
 
-    def test_each_channel_gets_its_turn(self, context, add):
-        order = []
-
-        class Named:
-            def __init__(self, name):
-                self.name = name
-
-            def prepare(self, row):
-                return lambda: order.append(self.name)
-
-            def rest(self):
-                pass
-
-        for channel in ["one"] * 3 + ["two"]:
-            add(channel=channel)
-        Deliverer(context, [Named("one"), Named("two")]).deliver_all()
-        assert order == ["one", "two", "one", "one"]
-
     def test_other_channels_are_left_alone(self, deliverer, notes, add, rows):
         add(channel="pigeon")
         deliverer.deliver_all()
@@ -173,10 +155,12 @@ class TestFailures:
         deliverer.deliver_all()
         assert len(notes.prepared) == 1
         assert caplog.messages == ["notes waits for 60 seconds: 535 Wrong password"]
-        deliverer._resumes["notes"] = 0.0
+        deliverer._resumes = 0.0
         with shifted_clock(days=3):
             deliverer.deliver_all()
-        assert [(row.error, row.failed_at is None) for row in rows()] == [("It is gone", False)]
+        assert [(row.error, row.failed_at is None) for row in rows()] == [
+            ("It has waited for too long", False)
+        ]
 
 
 class TestLeases:
@@ -239,7 +223,10 @@ class TestLeases:
             def prepare(self, row):
                 return lambda: sent.append(row.id)
 
-            def rest(self):
+            def plan(self):
+                pass
+
+            def close(self):
                 pass
 
         for _ in range(100):
@@ -247,7 +234,7 @@ class TestLeases:
 
         def deliver(_number):
             with app.app_context():
-                Deliverer(app, [Shared()]).deliver_all()
+                Deliverer(app, Shared()).deliver_all()
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(deliver, range(8)))
@@ -267,14 +254,17 @@ class TestLeases:
 
                 return send
 
-            def rest(self):
+            def plan(self):
+                pass
+
+            def close(self):
                 pass
 
         add()
 
         def deliver():
             with app.app_context():
-                Deliverer(app, [Slow()]).deliver_all()
+                Deliverer(app, Slow()).deliver_all()
 
         thread = Thread(target=deliver)
         thread.start()
@@ -303,21 +293,26 @@ class TestLeases:
         assert (notes.sent, rows()) == (["x"], [])
 
 
+def end(deliverer):
+    deliverer.stop()
+    deliverer.join(30)
+
+
 class TestThread:
     @pytest.fixture
-    def start(self, context, notes):
+    def start(self, context, notes, monkeypatch):
         """Start a thread that delivers. It looks by itself after an hour only."""
         started = []
 
         def start():
-            deliverer = Deliverer(context, [notes])
+            deliverer = Deliverer(context, notes)
             deliverer.start()
+            monkeypatch.setitem(context.extensions, store.WAKE, [deliverer.wake])
             started.append(deliverer)
-            return deliverer
 
         yield start
         for deliverer in started:
-            deliverer.stop()
+            end(deliverer)
 
     @pytest.fixture(autouse=True)
     def never_poll(self, monkeypatch):
@@ -339,20 +334,19 @@ class TestThread:
 
     def test_it_looks_from_time_to_time(self, context, notes, add, monkeypatch):
         monkeypatch.setattr(delivery, "POLL_SECONDS", 0.01)
-        deliverer = Deliverer(context, [notes])
+        deliverer = Deliverer(context, notes)
         deliverer.start()
-        del context.extensions[store.WAKE]  # as if another process had added it
         add()
         self.wait_until(lambda: notes.sent)
-        deliverer.stop()
+        end(deliverer)
 
     def test_it_survives_a_database_that_fails(self, start, notes, add, monkeypatch, caplog):
         has_due, problems = store.has_due, [sa.exc.OperationalError("x", {}, Exception("gone"))]
 
-        def fail(channels):
+        def fail(channel):
             if problems:
                 raise problems.pop()
-            return has_due(channels)
+            return has_due(channel)
 
         monkeypatch.setattr(store, "has_due", fail)
         start()
@@ -361,16 +355,36 @@ class TestThread:
         add()
         self.wait_until(lambda: notes.sent)
 
-    def test_it_ends_with_the_connections(self, make_app, notes, monkeypatch):
-        monkeypatch.setattr("posting.app.CHANNELS", (notes,))
+    def test_a_slow_channel_holds_up_no_other(self, make_app, notes, monkeypatch):
+        is_sending, may_end = Event(), Event()
+
+        class Slow(type(notes)):
+            name = "slow"
+
+            def _send(self, row):
+                is_sending.set()
+                assert may_end.wait(30)
+
+        monkeypatch.setattr("posting.app.make_channels", lambda _app: [Slow(), notes])
         app = make_app()
         delivery.start(app)
-        thread = app.extensions[delivery.DELIVERER]._thread
+        with app.app_context():
+            with unit_of_work():
+                store.enqueue("slow", "x")
+            assert is_sending.wait(30)
+            with unit_of_work():
+                store.enqueue("notes", "y")
+            self.wait_until(lambda: notes.sent == ["y"])
+            may_end.set()
+            close_connections()
+
+    def test_it_ends_with_the_connections(self, make_app, notes, monkeypatch):
+        monkeypatch.setattr("posting.app.make_channels", lambda _app: [notes])
+        app = make_app()
+        delivery.start(app)
+        [deliverer] = app.extensions[delivery.DELIVERERS]
+        thread = deliverer._thread
         assert thread.is_alive()
         with app.app_context():
             close_connections()
         assert not thread.is_alive()
-
-    def test_without_channels_there_is_no_thread(self, app):
-        delivery.start(app)
-        assert delivery.DELIVERER not in app.extensions

@@ -85,6 +85,7 @@ def test_a_post_is_whole_in_both_feeds(alice, read_atom, read_json):
         "attachments": [
             {"url": image["url"], "mime_type": image["media_type"], "size_in_bytes": image["size"]}
         ],
+        "tags": [],
     }
 
 

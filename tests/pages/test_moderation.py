@@ -27,7 +27,7 @@ def test_a_locked_post_says_so(moderator, post, read):
     ("path", "forms"),
     [
         ("/p/{id}", ["report", "deletion"]),
-        ("/@alice", ["report", "suspension", "removal", "account-deletion"]),
+        ("/@alice", ["report", "suspension", "removal", "account-deletion", "role", "reset-link"]),
         ("/moderation", ["deletion", "suspension", "dismissal"]),
     ],
 )

@@ -6,9 +6,12 @@ from itertools import product
 import comrak
 import pytest
 
+from posting.db.transactions import unit_of_work
 from posting.markdown import _plain_beginning
 from posting.pages import markdown
+from posting.site.store import edit_site, lock_site
 from posting.web.hosts import url_template
+from tests.conftest import add_topic
 from tests.helpers.moderation import open_reports, report
 from tests.helpers.notifications import told
 from tests.helpers.panics import Panic
@@ -36,6 +39,8 @@ def broken(request, monkeypatch):
 def client(make_app, alice, tmp_path):
     (tmp_path / "about.md").write_text(TEXT)
     (tmp_path / "custom.css").touch()
+    with alice.application.app_context(), unit_of_work():
+        edit_site(lock_site(), {"accent": "#204f95"})
     return alice.copy(make_app(INSTANCE_PATH=str(tmp_path)))
 
 
@@ -70,11 +75,14 @@ def test_every_page_shows_them_as_they_are(path, client, broken):
 
 @pytest.mark.parametrize("broken", ["comrak fails", "nh3 fails"], indirect=["broken"])
 def test_no_page_and_no_feed_fails(client, broken):
-    post = client.create_post("On engines", content=TEXT)
+    topic = add_topic(client.application)
+    post = client.create_post("On engines", content=TEXT, topics=[topic])
     client.add_comment(post, TEXT)
     token = client.post("/tokens", json={"name": "Reader", "scope": "feed"}).json["token"]
     paths = [
-        url_template(rule.rule).format(id=post["id"], username="alice", token=token)
+        url_template(rule.rule).format(
+            id=topic if "/t/" in rule.rule else post["id"], username="alice", token=token
+        )
         for rule in client.application.url_map.iter_rules()
         if rule.endpoint.startswith(("pages.", "feeds.")) and "GET" in rule.methods
         if not rule.endpoint.startswith(("feeds.get_image", "feeds.get_file"))

@@ -12,9 +12,10 @@ WORDS = (FOLDER / "words.js").read_text()
 OF_PROGRAMS = set(
     "already_current bad_request cursor_expired expectation_failed forbidden "
     "http_version_not_supported insufficient_scope invalid_input invalid_token "
-    "method_not_allowed misdirected_request no_such_lock no_such_pin no_such_suspension "
-    "no_such_size no_such_thumbnail not_found not_implemented other_host precondition_failed "
-    "range_not_satisfiable request_header_fields_too_large search_busy token_not_allowed "
+    "method_not_allowed misdirected_request no_such_lock no_such_pin no_such_size "
+    "no_such_suspension no_such_thumbnail no_webhooks not_confirmed not_found "
+    "not_implemented other_host precondition_failed range_not_satisfiable "
+    "request_header_fields_too_large search_busy token_not_allowed "
     "unsupported_media_type unsupported_precondition uri_too_long".split()
 )
 OF_PROGRAMS_IN_INPUT = set(

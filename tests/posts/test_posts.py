@@ -22,6 +22,7 @@ def test_a_post_is_created_and_read(alice, anonymous):
     assert set(post) == {
         "id", "title", "content", "author", "created_at", "updated_at", "last_activity_at",
         "comment_count", "image_count", "file_count", "locked", "pinned", "images", "files",
+        "topics", "reactions",
     }  # fmt: skip
     assert post["content"] == "Line one\n\nß 🚂"
     names = {"username": "alice", "display_name": "Alice", "avatar_url": None}
@@ -92,10 +93,9 @@ def test_a_list_of_whole_posts_is_bounded(alice, anonymous, monkeypatch):
     for number in range(4):
         alice.create_post(f"Post {number}", content="x" * 100)
     pages = list(follow_pages(anonymous, "/posts?expand=content"))
-    assert [[row["title"] for row in page] for page in pages] == [
-        ["Post 3", "Post 2"],
-        ["Post 1", "Post 0"],
-    ]
+    assert [len(page) for page in pages] == [2, 2]
+    titles = {row["title"] for page in pages for row in page}  # some are of one millisecond
+    assert titles == {f"Post {number}" for number in range(4)}
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,16 @@ for (const [values, expected] of [
   [{ kind: "reply" }, "Grace Hopper replied to you"],
   [{ kind: "mention" }, "Grace Hopper mentioned you"],
   [{ kind: "mention", comment: null }, "Grace Hopper mentioned you in the post"],
+  [{ kind: "reaction" }, "Grace Hopper reacted to your comment"],
+  [{ kind: "reaction", comment: null }, "Grace Hopper reacted to your post"],
   [{ kind: "application", post: null, comment: null }, "Grace Hopper asks for an account"],
   [{ kind: "report" }, "Grace Hopper reported a comment"],
   [{ kind: "report", comment: null }, "Grace Hopper reported a post"],
   [{ kind: "report", post: null, comment: null }, "Grace Hopper reported a member"],
+  [
+    { kind: "backup", post: null, comment: null },
+    "Grace Hopper began to download a backup of the whole site",
+  ],
   [{ kind: "reply", actor: null }, "A former member replied to you"],
   [{ actor: { username: "grace", display_name: null } }, "grace commented"],
 ]) {
@@ -51,6 +57,24 @@ for (const [kind, expected] of [
   test(`it says, without a name: ${expected}`, () => {
     const values = { kind, actor: null, post: null, comment: null };
     assert.deepEqual(sentenceOf(notification(values)), ["", expected]);
+  });
+}
+
+for (const [values, expected] of [
+  [{ reason: "owner" }, ["Grace Hopper", "made bob an owner"]],
+  [{ reason: "member", actor: null }, ["The operator", "made bob a member"]],
+]) {
+  test(`a change of a role says: ${expected.join(" ")}`, () => {
+    const role = notification({
+      kind: "role",
+      post: null,
+      comment: null,
+      excerpt: "bob",
+      ...values,
+    });
+    assert.deepEqual(sentenceOf(role), expected);
+    assert.equal(pathOf(role), "/@bob");
+    assert.equal(reasonOf(role), null);
   });
 }
 
@@ -103,15 +127,30 @@ for (const [unread, actors, actor_count, expected] of [
   });
 }
 
+for (const [actors, count, expected] of [
+  [people("Ada", "Bo"), 2, "Ada and Bo reacted to your comment"],
+  [people("Ada", "Bo", "Cy"), 5, "Ada, Bo and 3 others reacted to your comment"],
+  [[], 1, "Former members reacted to your comment"],
+]) {
+  test(`reactions to one text are gathered: ${expected}`, () => {
+    const first = notification({ kind: "reaction" });
+    const group = { post: POST, unread: 5, actors, actor_count: count, first, latest: first };
+    const said = partsOf(group).map(({ name, words }) => name ?? words);
+    assert.equal(said.join(""), expected);
+  });
+}
+
 test("what has no name is one part", () => {
   const first = notification({ kind: "removal", actor: null });
   const group = { post: POST, unread: 1, actors: [], actor_count: 0, first, latest: first };
   assert.deepEqual(partsOf(group), [{ words: "A moderator has deleted something of yours" }]);
 });
 
-test("a group is that of its post, or of its only notification", () => {
+test("a group is that of its post, of a text with reactions, or of its only notification", () => {
   const groupOf = (values) => ({ post: POST, latest: notification({ id: "n2", ...values }) });
   assert.equal(keyOf(groupOf({})), "p1");
+  assert.equal(keyOf(groupOf({ kind: "reaction" })), "reaction c1");
+  assert.equal(keyOf(groupOf({ kind: "reaction", comment: null })), "reaction p1");
   assert.equal(keyOf(groupOf({ kind: "report" })), "n2");
   assert.equal(keyOf({ ...groupOf({}), post: null }), "n2");
 });

@@ -160,8 +160,9 @@ def test_a_preflight_allows_what_the_interface_takes(client):
 
 def test_the_document_lists_no_header_that_is_not_exposed(client):
     headers = client.get("/openapi.json").json["components"]["headers"]
-    # These are for browsers, not for scripts.
+    # These are for browsers and proxies, not for scripts.
     hidden = {"Cache-Control", "Content-Disposition", "Set-Cookie", "WWW-Authenticate"}
+    hidden |= {"Posting-Reading", "X-Accel-Buffering"}
     assert headers.keys() - hidden == set(security.EXPOSED.split(", "))
 
 

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from io import BytesIO
+from threading import Semaphore
 from typing import Any
 from unittest.mock import patch
 
@@ -23,13 +24,27 @@ from posting.moderation.store import AlreadyReported
 from posting.search import turns
 from posting.web import idempotency
 from posting.web.idempotency import StillUnderWay
-from tests.conftest import PASSWORD, invite
+from posting.webhooks.models import WEBHOOKS_PER_OWNER
+from tests.conftest import PASSWORD, add_webhook, invite
 from tests.helpers import pictures
 from tests.helpers.assertions import assert_headers, assert_problem, resolved
+from tests.helpers.owners import confirm
 from tests.web.test_access import BODIES, NAMES, template
 
 PATHS = {template(path): path for path in NAMES.values()}
-UPLOADS = {"POST /images", "POST /posts/{id}/images", "POST /files", "PUT /users/me/avatar"}
+UPLOADS = {
+    *("POST /images", "POST /posts/{id}/images", "POST /files", "PUT /users/me/avatar"),
+    "PUT /site/logo",
+}
+# Operations whose body has no required field.
+OPTIONAL = {
+    *("PATCH /users/me", "PATCH /users/me/notifications", "PATCH /site", "POST /invitations")
+}
+OF_OWNERS = {
+    *("POST /webhooks", "PUT /users/{id}/role", "POST /users/{id}/reset-link"),
+    *("POST /topics", "PATCH /topics/{id}", "DELETE /topics/{id}"),
+    *("PATCH /site", "PUT /site/logo", "GET /backup"),
+}
 CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 
 
@@ -104,7 +119,7 @@ def takes_json(operation):
 
 def send(client, operation, id="x", token="x", **arguments):
     method, path = operation.split()
-    values = {"token": token, "side": "640", "name": "minutes.pdf"}
+    values = {"token": token, "side": "640", "name": "minutes.pdf", "reaction": "heart"}
     url = re.sub(r"{(\w+)}", lambda name: values.get(name[1], id), path)
     return client.open(url, method=method, **arguments)
 
@@ -122,18 +137,19 @@ def test_each_401_is_as_documented(documented, anonymous):
         case.assert_matches(send(anonymous, case.operation, "a" * 21, headers=headers, **body))
 
 
-def test_each_404_is_as_documented(documented, moderator, id_of):
+def test_each_404_is_as_documented(documented, owner, id_of):
     cases, token = documented(404), id_of("feed")
     assert len(operations(cases)) > 12
     for case in cases:
         lists = {"GET /posts", "GET /comments"}
-        query = f"?author={'a' * 21}" if case.operation in lists else ""
+        name = "topic" if case.code == "no_such_topic" else "author"
+        query = f"?{name}={'a' * 21}" if case.operation in lists else ""
         id, body = "a" * 21, body_of(case.operation)
         if case.code in {"no_such_suspension", "no_such_lock", "no_such_pin"}:
             id = id_of("user" if "/users/" in case.operation else "post")
         if case.code == "no_such_avatar" and "/users/" in case.operation:
-            id = moderator.user["id"]
-        case.assert_matches(send(moderator, case.operation + query, id, token, **body))
+            id = owner.user["id"]
+        case.assert_matches(send(owner, case.operation + query, id, token, **body))
 
 
 @pytest.fixture
@@ -145,14 +161,16 @@ def carol(sign_in, flask):
 
 
 @pytest.fixture
-def clients(bob, reader, writer, moderator, make_app):
+def clients(bob, with_token, moderator, owner, make_app):
     """The client that is refused with 403 and a code, by the code. Bob, if it is not listed."""
     return defaultdict(
         lambda: bob,
-        insufficient_scope=reader,
+        insufficient_scope=with_token("read"),
+        not_confirmed=owner,
         signup_closed=bob.copy(make_app(SIGNUP="closed")),
         target_is_moderator=moderator,
-        token_not_allowed=writer,
+        target_is_owner=moderator,
+        token_not_allowed=with_token("write"),
         report_on_yourself=moderator,
     )
 
@@ -178,6 +196,8 @@ def test_each_403_is_as_documented(documented, object_id, clients, moderator, si
         body, id = body_of(case.operation, **changes), object_id(case.operation)
         if case.code == "target_is_moderator":
             id = moderator.user["id"]
+        if case.code == "target_is_owner":
+            id = sign_in("olive", role="owner").user["id"]
         if case.code == "report_on_yourself":
             sign_in("mel", role="moderator")
             reports = f"/users/{moderator.user['id']}/reports"
@@ -193,12 +213,14 @@ def test_each_403_is_as_documented(documented, object_id, clients, moderator, si
 
 @pytest.mark.usefixtures("cached_codec")
 def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, monkeypatch):
-    alice, bob = sign_in("alice", role="moderator"), sign_in("bob")
+    alice, bob = sign_in("alice", role="owner"), sign_in("bob")
     bob.create_post("On looms")
     for _ in range(TOKENS_PER_USER):
         with_token("read")
     for _ in range(OPEN_PER_USER):
         invite(alice.application, alice.user["id"])
+    for _ in range(WEBHOOKS_PER_OWNER):
+        add_webhook(alice.application, alice.user["id"])
 
     def store(*_):
         raise StillUnderWay
@@ -208,12 +230,23 @@ def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, m
 
     for case in documented(409):
         changes = {"username": "bob"} if case.code == "username_taken" else {}
+        if (case.code, case.operation) == ("no_mail", "POST /signup"):
+            changes = {"email": "ada@example.org"}
+        if case.code == "topic_taken":
+            alice.post("/topics", json={"name": "Bobbins", "color": "red"})
+            changes = {"name": "Bobbins"}
         body, id = body_of(case.operation, **changes), object_id(case.operation)
         if case.code == "has_content":
             id = bob.user["id"]
+        if case.code == "last_owner":
+            id = alice.user["id"]
+            if case.operation.startswith("PUT"):
+                body = {"json": {"role": "member", "current_password": PASSWORD}}
         with monkeypatch.context() as patched:
             patched.setattr(idempotency, "store_response", store)
             patched.setattr("posting.moderation.views.acts.MAX_PINNED", 0)
+            if case.code == "too_many_topics":
+                patched.setattr("posting.topics.store.MAX_TOPICS", 0)
             if case.code == "already_reported":
                 patched.setattr("posting.moderation.store.insert_report", insert_report)
             if case.code == "report_closed":
@@ -224,7 +257,7 @@ def test_each_409_is_as_documented(documented, object_id, sign_in, with_token, m
 
 @pytest.mark.usefixtures("cached_codec")
 def test_each_412_is_as_documented(documented, object_id, sign_in):
-    alice, bob = sign_in("alice", role="moderator"), sign_in("bob")
+    alice, bob = sign_in("alice", role="owner"), sign_in("bob")
     post = alice.create_post("On looms")
     for path in (f"/posts/{post['id']}/lock", f"/posts/{post['id']}/pin"):
         alice.put(path)
@@ -241,14 +274,15 @@ def test_each_412_is_as_documented(documented, object_id, sign_in):
 
 
 @pytest.mark.usefixtures("carol")
-def test_each_428_is_as_documented(documented, moderator):
-    carol = moderator.get("/users?username=carol").json[0]
+def test_each_428_is_as_documented(documented, owner):
+    carol = owner.get("/users?username=carol").json[0]
     for case in documented(428):
-        case.assert_matches(send(moderator, case.operation, carol["id"], **body_of(case.operation)))
+        case.assert_matches(send(owner, case.operation, carol["id"], **body_of(case.operation)))
 
 
-def test_each_422_is_as_documented(documented, moderator, id_of):
+def test_each_422_is_as_documented(documented, owner, id_of):
     cases, token = documented(422), id_of("feed")
+    confirm(owner)
     assert len(operations(cases)) > 20
     for case in cases:
         takes_body = takes_json(case.operation)
@@ -257,16 +291,18 @@ def test_each_422_is_as_documented(documented, moderator, id_of):
             names = {"alt": "A loom"} if "images" in case.operation else {}
             body = {"data": names, "content_type": "multipart/form-data"}
         # Other bodies have a required field.
-        is_refused = takes_body and case.operation not in {"PATCH /users/me", "POST /invitations"}
+        is_refused = takes_body and case.operation not in OPTIONAL
         query = "" if is_refused or "{id}" in case.operation else "?page=1"
         id = "x"
         if "/feed." in case.operation:
             query = "?before=x"
-            id = moderator.user["username"] if "/@" in case.operation else id_of("post")
-        case.assert_matches(send(moderator, case.operation + query, id, token, **body))
+            id = owner.user["username"] if "/@" in case.operation else id_of("post")
+            if "/t/" in case.operation:
+                id = id_of("topic")
+        case.assert_matches(send(owner, case.operation + query, id, token, **body))
 
 
-def test_each_400_is_as_documented(documented, moderator, make_app):
+def test_each_400_is_as_documented(documented, owner, make_app):
     other_host = make_app(PUBLIC_URL="https://example.org").test_client()
     for case in documented(400):
         if case.code == "other_host":
@@ -274,17 +310,15 @@ def test_each_400_is_as_documented(documented, moderator, make_app):
         else:
             is_form = case.operation in UPLOADS
             content_type = "multipart/form-data" if is_form else "application/json"
-            response = send(moderator, case.operation, data=b"x", content_type=content_type)
+            response = send(owner, case.operation, data=b"x", content_type=content_type)
         case.assert_matches(response)
 
 
 def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
-    moderator = sign_in("mel", role="moderator")
-    client = moderator.copy(
-        make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024, MAX_FILE_BYTES=1024)
-    )
+    owner = sign_in("mel", role="owner")
+    client = owner.copy(make_app(MAX_JSON_BYTES=1024, MAX_IMAGE_BYTES=1024, MAX_FILE_BYTES=1024))
     large = b"x" * 2000
-    moderator.send_image(pictures.photo())
+    owner.send_image(pictures.photo())
     own, post = client.copy(make_app(MAX_MEMBER_BYTES=1024)), client.create_post("x")
     for case in documented(413, client):
         if case.code == "quota_exceeded":
@@ -300,21 +334,22 @@ def test_each_413_and_415_is_as_documented(documented, make_app, sign_in):
 
 
 def test_each_429_is_as_documented(documented, make_app, sign_in):
-    names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES", "FILES", "REPORTS")
+    names = ("SIGNIN", "SIGNUP", "POSTS", "COMMENTS", "IMAGES", "FILES", "REPORTS", "LINKS")
     limits = {f"LIMIT_{name}": "1/hour" for name in names}
-    alice = sign_in("alice", role="moderator")
+    alice = sign_in("alice", role="owner")
     post = alice.create_post("On engines")
     comment = alice.add_comment(post, "A comment")
-    client = alice.copy(make_app(RATE_LIMITS="on", **limits))
+    mails = {"SMTP_URL": "smtp://localhost", "MAIL_FROM": "a@b.c", "PUBLIC_URL": "http://localhost"}
+    client = alice.copy(make_app(RATE_LIMITS="on", **mails, **limits))
     cases = documented(429, client)
-    assert len(operations(cases)) == 23
+    assert len(operations(cases)) == 39
     # These come last, because their failures count for the address too.
     guesses = {"POST /signin": "username", "POST /password-resets": "code"}
     for case in sorted(cases, key=lambda case: case.operation in guesses):
         changes = {}
-        if case.operation == "POST /recovery-codes":
+        if case.operation in {"POST /recovery-codes", "POST /session-confirmations"}:
             changes = {"current_password": "wrong"}
-        if case.operation.startswith("PATCH /users/"):
+        if case.operation in {"PATCH /users/me", "PATCH /users/{id}"}:
             changes = {"password": "another password", "current_password": "wrong"}
         id = alice.user["id"] if "/users/" in case.operation else post["id"]
         if "/comments/{id}" in case.operation:
@@ -385,27 +420,32 @@ def test_each_failure_is_as_documented(code, error, documented, make_app):
         case.assert_matches(response)
 
 
-def test_other_503_are_as_documented(documented, alice, post, monkeypatch):
+def test_other_503_are_as_documented(documented, alice, owner, post, monkeypatch):
     def fail(*_, **_options):
         raise imaging.BusyError
 
     def refuse_place(_member):
         raise imaging.OwnImageError
 
+    confirm(owner)
     monkeypatch.setattr(imaging, "reencode", fail)
     monkeypatch.setattr(imaging, "make_faces", fail)
     monkeypatch.setattr("posting.web.system.is_current", lambda: False)
     monkeypatch.setattr(turns, "PLACES", 0)
     monkeypatch.setattr(passwords, "count_places", lambda: 0)
+    monkeypatch.setattr("posting.accounts.views.export.PLACES", 0)
     of_the_database = {"database_busy", "database_moved", "query_timeout"}
     cases = [case for case in documented(503) if case.code not in of_the_database]
-    assert len(cases) == 15
+    assert len(cases) == 24
     for case in cases:
         query = "?q=engines" if case.code == "search_busy" else ""
         new = {"password": "a new one", "current_password": PASSWORD}
         body = body_of(case.operation, **(new if case.operation.startswith("PATCH") else {}))
         id = alice.user["id"] if "/users/" in case.operation else post["id"]
         with monkeypatch.context() as patch:
+            if case.code == "backup_busy":
+                patch.setattr("posting.ops.views._is_running", Semaphore(0))
             if case.code == "own_image_in_progress":
                 patch.setattr(imaging, "place_of", refuse_place)
-            case.assert_matches(send(alice, case.operation + query, id, **body))
+            client = owner if case.operation in OF_OWNERS else alice
+            case.assert_matches(send(client, case.operation + query, id, **body))

@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from tests.conftest import report
+from tests.conftest import add_topic, report
 from tests.helpers.assertions import assert_problem, error_locations
 
 MAX_BYTES = 5 * 2**18
@@ -21,7 +21,23 @@ TEXT_FIELDS = {
     "PATCH /images/{image}": {"alt"},
     "POST /preview": {"content"},
     "POST /tokens": {"name", "scope"},
-    "POST /signup": {"username", "password", "display_name", "bio", "application", "invitation"},
+    "POST /signup": {
+        "username",
+        "password",
+        "display_name",
+        "bio",
+        "application",
+        "email",
+        "invitation",
+    },
+    "PUT /users/me/email": {"email", "current_password"},
+    "POST /email-confirmations": {"code"},
+    "POST /password-resets/requests": {"name"},
+    "PUT /push/subscriptions": {"endpoint"},
+    "POST /webhooks": {"url", "current_password"},
+    "POST /topics": {"name", "color"},
+    "PATCH /topics/{topic}": {"name", "color"},
+    "PATCH /users/me/notifications": {"mail", "text", "time_zone"},
     "POST /invitations": {"note"},
     "POST /notifications/read": {"up_to"},
     "PUT /posts/{post}/subscription": {"level"},
@@ -31,6 +47,10 @@ TEXT_FIELDS = {
     "POST /users/{user}/reports": {"reason"},
     "PATCH /reports/{report}": {"outcome", "note"},
     "PUT /users/{user}/suspension": {"reason", "until"},
+    "PUT /users/{user}/role": {"current_password"},
+    "POST /users/{user}/reset-link": {"current_password"},
+    "POST /session-confirmations": {"current_password"},
+    "PATCH /site": {"name", "description", "about", "rules", "accent"},
     "POST /moderation/users/{user}/removal": {"reason"},
     "POST /password-resets": {"code", "username", "recovery_code", "password"},
     "POST /recovery-codes": {"current_password"},
@@ -38,7 +58,13 @@ TEXT_FIELDS = {
     "PATCH /users/me": {"username", "password", "display_name", "bio", "current_password"},
     "PATCH /users/{user}": {"username", "password", "display_name", "bio", "current_password"},
 }
-OF_MODERATORS = {
+OF_OWNERS = {
+    "POST /users/{user}/reset-link",
+    "PATCH /site",
+    "POST /topics",
+    "PATCH /topics/{topic}",
+    "PUT /users/{user}/role",
+    "POST /webhooks",
     "POST /invitations",
     "PATCH /reports/{report}",
     "PUT /users/{user}/suspension",
@@ -53,15 +79,16 @@ def operation(request):
 
 
 @pytest.fixture
-def send(operation, alice, moderator, post):
+def send(operation, alice, owner, post):
     """Send raw bytes to one of the operations that take JSON."""
-    client = moderator if operation in OF_MODERATORS else alice
+    client = owner if operation in OF_OWNERS else alice
     method, path = operation.split()
     url = path.format(
         post=post["id"],
         user=alice.user["id"],
         comment=alice.add_comment(post, "Indeed.")["id"] if "{comment}" in path else "",
         image=alice.add_image(post)["id"] if "{image}" in path else "",
+        topic=add_topic(alice.application) if "{topic}" in path else "",
         report=report(alice, alice.add_comment(post, "Indeed.")) if "{report}" in path else "",
     )
 

@@ -5,6 +5,8 @@ from typing import Any
 from posting.accounts import schemas, store
 from posting.accounts.current_user import MODERATOR_REQUIRED
 from posting.accounts.store import NoSuchApplication
+from posting.mail import store as mails
+from posting.mail.models import APPROVED
 from posting.moderation import log
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.hosts import external_url
@@ -41,6 +43,7 @@ def approve(id: str) -> Reply:
     if not store.approve_account(id):
         raise NoSuchApplication
     log.record_act("approved", "user", id, id)
+    mails.queue_mail(APPROVED, id)
     return store.get_user(id), {"Location": external_url("users.get_user", id=id)}
 
 

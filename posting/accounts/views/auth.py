@@ -1,5 +1,6 @@
 """Sign-up, sign-in, sign-out, and the sessions of the current user."""
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -7,9 +8,15 @@ from flask import current_app
 from werkzeug.exceptions import Forbidden
 
 from posting.accounts import schemas, sessions
-from posting.accounts.current_user import SESSION_OPTIONAL, SESSION_REQUIRED, current_user
+from posting.accounts.current_user import (
+    SESSION_OPTIONAL,
+    SESSION_REQUIRED,
+    current_user,
+    lock_current_user,
+)
 from posting.accounts.models import ACTIVE, PENDING
 from posting.accounts.passwords import (
+    ACCOUNT_LIMIT,
     ADDRESS_LIMIT,
     PasswordsBusy,
     VerifiedAccount,
@@ -20,20 +27,25 @@ from posting.accounts.passwords import (
     hash_password,
     lock_verified_account,
     place_to_hash,
+    verify_own_password,
     verify_password,
 )
 from posting.accounts.sessions import NoSuchSession
 from posting.accounts.store import UsernameTaken, create_account, find_account, store_password_hash
 from posting.db.types import now, to_rfc3339
 from posting.invitations.store import record_use, take_use
+from posting.mail import store as mails
 from posting.notifications.telling import tell_of_application
+from posting.site import settings as site_settings
 from posting.web.endpoint import Access, Blueprint, Reply
-from posting.web.errors import Coded, NotSignedIn
+from posting.web.errors import REQUIRED, Coded, InvalidInput, NotSignedIn
 from posting.web.etags import Condition
 from posting.web.hosts import client_ip, external_url
-from posting.web.limits import Counts, Hits, Limit
+from posting.web.limits import Counts, Hits, Limit, LimitReached
 from posting.web.logs import audit
 from posting.web.schemas import pick
+from posting.webhooks.models import APPLICATION_CREATED
+from posting.webhooks.store import announce
 
 # Attempts, because hashing is what costs.
 SIGNUP_LIMIT = Limit("signup", "LIMIT_SIGNUP", counts=Counts.ATTEMPTS, refunded=(PasswordsBusy,))
@@ -89,12 +101,17 @@ def hash_new_password(body: dict[str, Any]) -> str:
     status=201,
     returns=schemas.NewUser(),
     headers=["Location"],
-    errors=[UsernameTaken, PasswordsBusy],
+    errors=[UsernameTaken, mails.NoMail, PasswordsBusy],
 )
 def sign_up(body: dict[str, Any], prepared: str) -> Reply:
     """Create an account, which may have to wait for approval. This does not sign in."""
+    site_settings.refresh()  # an owner may have changed the rule while the password was hashed
+    refuse_closed_signup()
+    if missing := schemas.missing_for_signup(body):
+        raise InvalidInput.at(f"/{missing}", REQUIRED)
     body |= {"password_hash": prepared, "created_at": now()}
     code, application = body.pop("invitation", None), body.pop("application", None)
+    email = body.pop("email", None)
     use = take_use(code) if code is not None else None
     is_pending = use is None and current_app.config["SIGNUP"] == "approval"
     if use:
@@ -106,6 +123,12 @@ def sign_up(body: dict[str, Any], prepared: str) -> Reply:
         record_use(use, user["id"])
     if is_pending:
         tell_of_application(user["id"])
+        announce(APPLICATION_CREATED, user["id"])
+    if email:
+        with suppress(LimitReached):  # then the account has no address
+            of_account = (mails.CONFIRMATION_LIMIT, user["id"])
+            Hits().count(of_account, (mails.CONFIRMATION_SENDER_LIMIT, client_ip()))
+            mails.ask_to_confirm(user["id"], email)
     audit("sign-up", user=user["id"])
     if is_pending:
         user["state"] = PENDING
@@ -160,6 +183,23 @@ def sign_out() -> Reply:
 def list_sessions() -> Reply:
     """List your sessions, newest first, fifty at most."""
     return sessions.list_sessions(current_user.id, current_id=current_user.session_id)
+
+
+@auth.post(
+    "/session-confirmations",
+    access=SESSION_REQUIRED,
+    limits=[ACCOUNT_LIMIT],
+    body=schemas.SessionConfirmation(),
+    prepare=verify_own_password,
+    status=204,
+    errors=[PasswordsBusy],
+)
+def confirm_session(body: dict[str, str]) -> Reply:
+    """Give your password again, so that you can download a backup within five minutes."""
+    lock_current_user()
+    sessions.confirm_session(current_user.session_id)
+    audit("session-confirmed")
+    return None
 
 
 @auth.get(

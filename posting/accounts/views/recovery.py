@@ -1,25 +1,20 @@
 """A new password without the old one, and the recovery codes of the current user."""
 
 from posting.accounts import schemas
-from posting.accounts.current_user import (
-    SESSION_REQUIRED,
-    current_user,
-    get_own_account,
-    lock_current_user,
-)
+from posting.accounts.current_user import SESSION_REQUIRED, current_user, lock_current_user
 from posting.accounts.fields import is_own_name
 from posting.accounts.passwords import (
     ACCOUNT_LIMIT,
     ADDRESS_LIMIT,
-    WRONG_PASSWORD,
     PasswordsBusy,
     VerifiedAccount,
     accept_guess,
     guess,
     hash_password,
-    verify_password,
+    verify_own_password,
 )
 from posting.accounts.recovery import (
+    INVALID_LINK,
     count_recovery_codes,
     find_account_id,
     is_link,
@@ -35,6 +30,9 @@ from posting.accounts.store import (
     sign_out_everywhere,
     store_password_hash,
 )
+from posting.mail import store as mails
+from posting.mail.models import PASSWORD_CHANGED
+from posting.mail.schemas import LinkRequest
 from posting.web.endpoint import PUBLIC, Blueprint, Reply
 from posting.web.errors import InvalidInput, Message
 from posting.web.etags import etag_header
@@ -43,7 +41,6 @@ from posting.web.limits import Hits
 from posting.web.logs import audit
 from posting.web.schemas import pick
 
-INVALID_LINK = Message("invalid_code", "This link has expired or has been used. Ask for another.")
 INVALID_CODE = Message(
     "invalid_code", "The username or the code is wrong, or the code has been used."
 )
@@ -92,8 +89,25 @@ def reset_password(body: dict[str, str], prepared: VerifiedAccount) -> Reply:
         raise _invalid_reset(by_link=by_link)
     store_password_hash(account.id, prepared.password_hash)
     sign_out_everywhere(account.id, keep_recovery_codes=not by_link)
+    mails.queue_mail(PASSWORD_CHANGED, account.id)
     audit("password-reset", user=account.id)
     return pick(schemas.User, account)
+
+
+@recovery.post(
+    "/password-resets/requests",
+    access=PUBLIC,
+    limits=[mails.PASSWORD_SENDER_LIMIT],
+    body=LinkRequest(),
+    status=202,
+    errors=[mails.NoMail],
+    description="A mail is on its way, if the account has a confirmed address",
+)
+def request_link(body: dict[str, str]) -> Reply:
+    """Send a link to set a password. The response does not say whether there is such an account."""
+    mails.queue_password_link(body["name"].strip())
+    audit("password-link-requested")
+    return None
 
 
 def _invalid_reset(*, by_link: bool) -> InvalidInput:
@@ -107,16 +121,6 @@ def _invalid_reset(*, by_link: bool) -> InvalidInput:
 def get_recovery_codes() -> Reply:
     """Read how many recovery codes you have left."""
     return count_recovery_codes(current_user.id)
-
-
-def verify_own_password(body: dict[str, str], hits: Hits) -> None:
-    """Check the password of the current user."""
-    user = get_own_account()
-    with guess(user.id, hits, by_owner=True):
-        if not verify_password(user, body["current_password"]):
-            audit("password-refused")
-            raise InvalidInput.at("/current_password", WRONG_PASSWORD)
-        accept_guess(user.id, hits)
 
 
 @recovery.post(

@@ -28,8 +28,10 @@ from posting.accounts.passwords import (
     lock_verified_account,
     verify_password,
 )
-from posting.accounts.store import NoSuchUser, UsernameTaken, unique_username
+from posting.accounts.store import LastOwner, NoSuchUser, UsernameTaken, unique_username
 from posting.db.transactions import Row, unit_of_work
+from posting.mail import store as mails
+from posting.mail.models import PASSWORD_CHANGED
 from posting.web.endpoint import SHARED, Blueprint, Reply
 from posting.web.errors import Coded, InvalidInput, Message, NotSignedIn
 from posting.web.etags import Condition, etag_of
@@ -65,16 +67,23 @@ def get_me() -> Reply:
     access=READERS,
     cache=SHARED,
     query=schemas.UsersQuery(),
-    returns=schemas.User(many=True),
+    returns=schemas.ListedUser(many=True),
     headers=["Link"],
 )
 def list_users(query: dict[str, Any]) -> Reply:
-    """Find users by name: the one with this username, or those whose names begin with a text."""
+    """List all users, or those whose names begin with a text, or the one with a username."""
+    if "username" in query:
+        user = store.find_user(query["username"])
+        return [user] if user else []
+    limit, cursor = query["limit"], query.get("cursor")
     if "q" in query:
-        page = list_users_by_name(query["q"], limit=query["limit"], cursor=query.get("cursor"))
-        return page.items, page.headers
-    user = store.find_user(query["username"])
-    return [user] if user else []
+        page = list_users_by_name(query["q"], limit=limit, cursor=cursor)
+    else:
+        by_name = query.get("sort") == "name"
+        find = store.list_all_users_by_name if by_name else store.list_users
+        page = find(limit=limit, cursor=cursor)
+        store.add_post_counts(page.items)
+    return page.items, page.headers
 
 
 @users.get(
@@ -123,6 +132,7 @@ def edit_me(body: dict[str, Any], condition: Condition, prepared: VerifiedChange
     if prepared.password_hash:
         store.sign_out_everywhere(user.id, except_session=current_user.session_id)
         store.store_password_hash(user.id, prepared.password_hash)
+        mails.queue_mail(PASSWORD_CHANGED, user.id)
         audit("password-changed")
     with unique_username():
         store.edit_user(user, body)
@@ -161,6 +171,8 @@ def clear_me(query: dict[str, str], condition: Condition) -> Row:
     """
     with unit_of_work():
         user = _lock_if(get_own_account(), condition)
+    with unit_of_work():
+        store.require_other_owner(user.id)
     clear_account(user.id, with_content=query["content"] == "delete")
     return user
 
@@ -173,9 +185,11 @@ def clear_me(query: dict[str, str], condition: Condition) -> Row:
     prepare=clear_me,
     status=204,
     headers=["Set-Cookie"],
+    errors=[LastOwner],
 )
 def delete_me(query: dict[str, str], condition: Condition, prepared: Row) -> Reply:
     """Delete your own account and its sessions; its posts and comments too if you choose so."""
+    store.require_other_owner(prepared.id)
     user = _lock_if(prepared, condition)  # again, because clear_me may have taken long
     delete_account(user.id, with_content=query["content"] == "delete")
     audit("account-deleted")
@@ -196,7 +210,7 @@ def clear_user(id: str, query: dict[str, str], condition: Condition) -> Row:
     prepare=clear_user,
     status=204,
     headers=["Set-Cookie"],
-    errors=[AccountForbidden, NoSuchUser],
+    errors=[AccountForbidden, NoSuchUser, LastOwner],
 )
 def delete_user(id: str, query: dict[str, str], condition: Condition, prepared: Row) -> Reply:
     """Delete your own account, by its ID."""

@@ -6,10 +6,22 @@ from typing import Any
 from werkzeug.exceptions import Conflict, Forbidden, PreconditionRequired
 
 from posting.accounts import store as account_store
-from posting.accounts.current_user import MODERATOR_REQUIRED, current_user
+from posting.accounts.current_user import (
+    MODERATOR_REQUIRED,
+    MODERATOR_SESSION_REQUIRED,
+    OWNER_SESSION_REQUIRED,
+    NotModerator,
+    NotSiteOwner,
+    current_user,
+    lock_current_user,
+)
 from posting.accounts.deletion import clear_account, count_content, delete_a_step, delete_account
-from posting.accounts.models import MODERATOR, PENDING, SUSPENDED
+from posting.accounts.models import MEMBER, MODERATOR, OWNER, PENDING, SUSPENDED
+from posting.accounts.passwords import ACCOUNT_LIMIT, PasswordsBusy, verify_own_password
+from posting.accounts.recovery import LINK_LIFETIME, create_link
+from posting.accounts.schemas import ResetLink, ResetLinkInput, RoleInput, User
 from posting.accounts.store import (
+    LastOwner,
     NoSuchUser,
     find_account_by_id,
     lock_account,
@@ -21,12 +33,14 @@ from posting.moderation import log, schemas
 from posting.moderation.members import describe_member, find_suspension, is_removal_under_way
 from posting.moderation.models import REMOVED
 from posting.moderation.store import close_reports_on_account, notify_of_removal
+from posting.notifications.telling import tell_of_reset_link
 from posting.posts import store
 from posting.posts.deletion import finish_deletions
 from posting.posts.store import NoSuchPost, get_marks, get_post_for_update
 from posting.web.endpoint import Blueprint, Reply
 from posting.web.errors import Coded, InvalidInput, Message, NoSuch
 from posting.web.etags import Condition
+from posting.web.hosts import base_url
 from posting.web.schemas import Item
 
 MAX_PINNED = 5
@@ -37,7 +51,12 @@ moderation = Blueprint("moderation", __name__, description="The acts of moderato
 
 class TargetIsModerator(Coded, Forbidden):
     error_code = "target_is_moderator"
-    description = "This is a moderator, on whom only an operator acts, by `flask users`."
+    description = "This is a moderator, on whom only owners act."
+
+
+class TargetIsOwner(Coded, Forbidden):
+    error_code = "target_is_owner"
+    description = "This is an owner. Take the role away first."
 
 
 class TooManyPinned(Coded, Conflict):
@@ -70,6 +89,65 @@ class HasContent(Coded, Conflict):
     description = "The member has posts or comments left; remove them first."
 
 
+@moderation.put(
+    '/users/<nanoid("me"):id>/role',
+    access=OWNER_SESSION_REQUIRED,
+    limits=[ACCOUNT_LIMIT],
+    body=RoleInput(),
+    prepare=verify_own_password,
+    returns=User(),
+    errors=[NoSuchUser, LastOwner, PasswordsBusy],
+)
+def change_role(id: str, body: dict[str, str]) -> Reply:
+    """Change the role of a member. All owners and the member get a notification.
+
+    An owner can give up the role too, unless there is no other active owner.
+    """
+    role = body["role"]
+    if all(owner.id != current_user.id for owner in account_store.lock_owners()):
+        raise NotSiteOwner  # since this request began
+    if role != OWNER:
+        account_store.require_other_owner(id)
+    user = lock_account_to_clear(id)
+    if user is None or user.state == PENDING:
+        raise NoSuchUser
+    if account_store.set_role(user, role, actor_id=current_user.id):
+        log.record_act(log.action_of(user.role, role), "user", id, id)
+    return account_store.get_user(id)
+
+
+@moderation.post(
+    '/users/<nanoid("me"):id>/reset-link',
+    access=MODERATOR_SESSION_REQUIRED,
+    limits=[ACCOUNT_LIMIT],
+    body=ResetLinkInput(),
+    prepare=verify_own_password,
+    status=201,
+    returns=ResetLink(),
+    errors=[TargetIsModerator, TargetIsOwner, NoSuchUser, PasswordsBusy],
+)
+def create_reset_link(id: str, body: dict[str, str]) -> Reply:
+    """Create a link by which a member chooses a new password, once and within a day.
+
+    Moderators do this for members, and owners for everybody. The member gets a notification. If
+    the member is an owner, all owners get it.
+    """
+    if current_user.is_owner:
+        if all(owner.id != current_user.id for owner in account_store.lock_owners()):
+            raise NotModerator  # since this request began
+    else:
+        lock_current_user(exclusively=True)
+        if account_store.get_user(current_user.id)["role"] == MEMBER:
+            raise NotModerator
+    user = _lock_member(id, including_owners=True)
+    code, expires_at = create_link(id, LINK_LIFETIME)
+    log.record_act("reset link", "user", id, id)
+    is_owner = user.role == OWNER
+    tell_of_reset_link(id, user.username, current_user.id, is_owner=is_owner)
+    url = f"{base_url()}/reset#{code}"
+    return {"url": url, "expires_at": to_rfc3339(expires_at)}
+
+
 @moderation.get(
     '/users/<nanoid("me"):id>/suspension',
     access=MODERATOR_REQUIRED,
@@ -93,7 +171,7 @@ def get_suspension(id: str) -> Reply:
     body=schemas.SuspensionInput(),
     conditional=True,
     returns=schemas.Suspension(),
-    errors=[TargetIsModerator, NoSuchUser, AlreadySuspended],
+    errors=[TargetIsModerator, TargetIsOwner, NoSuchUser, AlreadySuspended],
 )
 def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     """Suspend a member, who is signed out everywhere and reads the reason at the next sign-in.
@@ -124,7 +202,7 @@ def suspend(id: str, body: dict[str, Any], condition: Condition) -> Reply:
     access=MODERATOR_REQUIRED,
     conditional=True,
     status=204,
-    errors=[TargetIsModerator, NoSuchUser],
+    errors=[TargetIsModerator, TargetIsOwner, NoSuchUser],
 )
 def lift_suspension(id: str, condition: Condition) -> Reply:
     """End the suspension of a member, if there is one."""
@@ -241,7 +319,7 @@ def _mark_since(time: datetime | None) -> Item | None:
     access=MODERATOR_REQUIRED,
     body=schemas.RemovalInput(),
     returns=schemas.RemovalStep(),
-    errors=[TargetIsModerator, NoSuchUser],
+    errors=[TargetIsModerator, TargetIsOwner, NoSuchUser],
 )
 def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     """Delete some of the posts and comments of a member. Repeat this until none is left.
@@ -278,7 +356,7 @@ def clear_member(id: str, query: dict[str, str], condition: Condition) -> None:
     conditional=True,
     prepare=clear_member,
     status=204,
-    errors=[TargetIsModerator, NoSuchUser, HasContent],
+    errors=[TargetIsModerator, TargetIsOwner, NoSuchUser, HasContent],
 )
 def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply:
     """Delete the account of a member who has no posts and comments left."""
@@ -289,18 +367,21 @@ def delete_member(id: str, query: dict[str, str], condition: Condition) -> Reply
     return None
 
 
-def _lock_member(id: str) -> Row:
-    """Lock the account of a member. Raise 404 if it is pending, and 403 for a moderator.
+def _lock_member(id: str, *, including_owners: bool = False) -> Row:
+    """Lock the account of a member. Raise 404 if it is pending, and 403 as `_require_member` does.
 
-    A moderator is refused before any lock, so that two moderators cannot wait for each other.
+    Before any lock, so that two moderators cannot wait for each other.
     """
-    _require_member(find_account_by_id(id))
-    return _require_member(lock_account(id))
+    _require_member(find_account_by_id(id), including_owners=including_owners)
+    return _require_member(lock_account(id), including_owners=including_owners)
 
 
-def _require_member(user: Row | None) -> Row:
+def _require_member(user: Row | None, *, including_owners: bool = False) -> Row:
+    """Return an account on which the current user may act. With the flag, owners act on owners."""
     if user is None or user.state == PENDING:
         raise NoSuchUser
-    if user.role == MODERATOR:
+    if user.role == OWNER and not (including_owners and current_user.is_owner):
+        raise TargetIsOwner
+    if user.role == MODERATOR and not current_user.is_owner:
         raise TargetIsModerator
     return user

@@ -30,6 +30,8 @@ from posting.moderation.views.acts import MAX_PINNED
 from posting.ops.archive.lines import LineReader, Row
 from posting.posts.models import Post
 from posting.posts.schemas import FILES_PER_TEXT, IMAGES_PER_POST, PostInput
+from posting.site.schemas import SiteInput
+from posting.topics.schemas import TopicInput
 from posting.web.schemas import Input
 
 
@@ -44,11 +46,13 @@ TEXTS = {
     "users": _rules(
         Profile, "password", application=SignUp().fields["application"], suspension_reason=_REASON
     ),
-    "posts": _rules(PostInput, "images", "files"),
+    "posts": _rules(PostInput, "images", "files", "topics"),
     "comments": _rules(CommentChange, "images", "files"),
     "images": _rules(ImageChange),
+    "topics": _rules(TopicInput),
     "invitations": _rules(InvitationInput, "expires_at"),
     "tokens": _rules(TokenInput, "expires_at"),
+    "site": _rules(SiteInput),
     "reports": _rules(ReportInput, note=ReportDecision().fields["note"]),
     "acts": _rules(RemovalQuery),
     "notifications": _rules(RemovalQuery),
@@ -126,6 +130,8 @@ class Checks:
             self._distrusted.add(row["id"])
         if table.name == "users":
             row |= {"password_hash": self._prepare_hash(row["password_hash"])}
+        if table.name == "site" and row.get("logo"):
+            row |= self._make_faces("the logo", row["logo"], ("logo", "small_logo"))
         self._check_times(table, row)
         self._check_numbers(table.name, row)
         row = self._check_texts(table.name, row)
@@ -181,7 +187,7 @@ class Checks:
                     self.lines.add_problem(f"{name} is in the future")
             elif lifetime and value > self.time + lifetime:
                 self.lines.add_problem(f"{name} is too far in the future")
-            if column.name in LATER and value < row["created_at"]:
+            if column.name in LATER and value < row.get("created_at", value):
                 self.lines.add_problem(f"{name} is before created_at")
 
     def _check_numbers(self, name: str, row: Row) -> None:
@@ -283,14 +289,18 @@ class Checks:
 
     def _prepare_avatar(self, row: Row) -> Row | None:
         """Return an avatar that is made of the picture of a row, or None if it is refused."""
+        faces = self._make_faces(f"avatar {row['id']}", row["data"], ("data", "small"))
+        return row | faces if faces else None
+
+    def _make_faces(self, name: str, data: bytes, columns: tuple[str, str]) -> Row:
+        """Return two columns with pictures made of another one, or none if it is refused."""
         try:
-            data, small = codec.make_faces(row["data"]).values()
+            return dict(zip(columns, codec.make_faces(data).values(), strict=True))
         except codec.ImageError as error:
-            self.lines.add_problem(f"avatar {row['id']}: {str(error).rstrip('.')}")
-            return None
+            self.lines.add_problem(f"{name}: {str(error).rstrip('.')}")
+            return {}
         except codec.BusyError:
             self._raise_busy()
-        return row | {"data": data, "small": small}
 
     def _raise_busy(self) -> NoReturn:
         raise self.lines.error("too little time or memory for this picture; import the file again")

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from posting.plurals import count
 DIGEST_SIZE = 16  # bytes
 CHECKSUM = b',"checksum":"%b"}\n'
 CHECKSUM_LENGTH = len(CHECKSUM % (b"x" * 2 * DIGEST_SIZE))
+PIECE = 3 * 2**16  # bytes, so that the base64 of the pieces is that of the whole
 MAX_PROBLEMS = 20  # that an error lists
 
 Row = dict[str, Any]
@@ -116,13 +117,40 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def encode_line(value: Any) -> bytes:
     """Return a line of JSON in ASCII, so that no character in a string can end the line."""
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    return _to_json(value) + b"\n"
 
 
-def add_checksum(line: bytes) -> bytes:
-    """Return the line of a row with its checksum."""
-    start = line.removesuffix(b"}\n")
-    return start + _checksum(start)
+def _to_json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def encode_with_checksum(line: Row) -> Iterator[bytes]:
+    """Yield the parts of the line of a row, of which the last one has the checksum."""
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    for part in _encode_parts(line):
+        digest.update(part)
+        yield part
+    yield CHECKSUM % digest.hexdigest().encode()
+
+
+def _encode_parts(line: Row) -> Iterator[bytes]:
+    """Yield the parts of the line of a row, without its end. Large files are encoded in pieces."""
+    table, row = line["table"], line["row"]
+    if not any(isinstance(value, bytes) for value in row.values()):
+        yield _to_json(line)[:-1]
+        return
+    before = b'{"table":%b,"row":{' % _to_json(table)
+    for name, value in row.items():
+        yield before + _to_json(name) + b":"
+        before = b","
+        if isinstance(value, bytes):
+            pieces = range(0, len(value), PIECE)
+            yield b'"'
+            yield from (base64.b64encode(value[start : start + PIECE]) for start in pieces)
+            yield b'"'
+        else:
+            yield _to_json(value)
+    yield b"}"
 
 
 def has_checksum(line: bytes) -> bool:
@@ -138,7 +166,10 @@ def _checksum(start: bytes | memoryview) -> bytes:
 
 
 def encode_row(table: sa.Table, row: Mapping[Any, Any]) -> Row:
-    """Return the line for a row. Raise ValueError if it could not be imported again."""
+    """Return the content of the line of a row.
+
+    Raise ValueError if it could not be imported again.
+    """
     encoded = {}
     for column in table.columns:
         value = row[column.name]
@@ -146,7 +177,8 @@ def encode_row(table: sa.Table, row: Mapping[Any, Any]) -> Row:
         try:
             if encode and value is not None:
                 value = encode(value)
-            _decode(column, value)
+            if value is None or not isinstance(column.type, sa.LargeBinary):
+                _decode(column, value)  # bytes can always be imported
         except (TypeError, ValueError) as rule:
             key = ", ".join(str(row[each.name]) for each in table.primary_key)
             raise ValueError(f"{column.name} of {key!r} {rule}") from None
@@ -218,6 +250,12 @@ def _decode_timestamp(value: Any) -> datetime:
     raise ValueError("must be a timestamp such as 2026-11-21T09:30:00.125Z")
 
 
+def _decode_boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
 def _decode_bytes(value: Any) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
@@ -237,11 +275,12 @@ DECODERS: dict[Any, Callable[[Any], Any]] = {
     sa.String: _decode_text,
     sa.Text: _decode_text,
     sa.Integer: _decode_integer,
+    sa.Boolean: _decode_boolean,
     sa.LargeBinary: _decode_bytes,
     sa.JSON: _decode_strings,
     UtcDateTime: _decode_timestamp,
 }
-ENCODERS: dict[Any, Callable[[Any], Any]] = {  # other values are the same in JSON
-    sa.LargeBinary: lambda data: base64.b64encode(data).decode(),
+ENCODERS: dict[Any, Callable[[Any], Any]] = {  # other values are the same in a line
+    sa.LargeBinary: bytes,
     UtcDateTime: to_rfc3339,
 }

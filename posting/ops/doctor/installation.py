@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,6 +32,7 @@ SOCKET_UPSTREAM = re.compile(r"\bupstream\s+(\S+)\s*\{[^{}]*/posting\.sock\b")
 BODY_SIZE = re.compile(r"\bclient_max_body_size\s+(\d+)([kmg]?)\s*;", re.IGNORECASE)
 CACHES_ALL = re.compile(r"\bproxy_ignore_headers\s[^;]*\bCache-Control\b")
 NOT_CACHED = re.compile(r"\bproxy_no_cache\s([^;]*);")
+ASKS = re.compile(r"\bauth_request\s")
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 BACKUPS = Path("/var/backups/posting")  # as in deploy/posting-backup.service
@@ -130,19 +132,23 @@ def check_uploads() -> Findings:
                     f"nginx rejects bodies over {limit:,} bytes, but forms may have {needed:,}",
                     f"Set client_max_body_size {-(-needed // 2**20)}m; in {file} and reload nginx",
                 )
-            if not everyone_may_read(current_app.config):
-                yield _check_privacy(file, server)
+            yield _check_privacy(file, server)
 
 
 def _check_privacy(file: Path, server: str) -> Finding:
     """Check that nginx does not ignore which responses are private, as its file once did."""
     exceptions = NOT_CACHED.findall(server)
     respects = exceptions and all("$posting_private" in names for names in exceptions)
-    if CACHES_ALL.search(server) and not respects:
+    is_open = everyone_may_read(current_app.config)
+    fix = f"Install the new deploy/nginx.conf as {file} and reload nginx."
+    if CACHES_ALL.search(server) and not (respects or is_open):
         return failure(
             "nginx caches images that only members may read, and sends them to everyone",
-            f"Install the new deploy/nginx.conf as {file} and reload nginx. "
-            "Then run: rm -rf /var/cache/posting-*/*",
+            f"{fix} Then run: rm -rf /var/cache/posting-*/*",
+        )
+    if CACHES_ALL.search(server) and not ASKS.search(server):
+        return warning(
+            "nginx sends images from its cache for an hour after only members may read", fix
         )
     return ok("nginx caches nothing that only members may read")
 
@@ -188,13 +194,22 @@ def _check_age_of_backup() -> Finding:
         return warning(f"There are no backups: there is no folder {BACKUPS}", MAKE_BACKUPS)
     if not os.access(BACKUPS, os.R_OK | os.X_OK):
         return warning(f"{BACKUPS} cannot be read", "Run this as the service's user.")
-    backups = [*BACKUPS.glob(f"*/{DATABASE}"), *BACKUPS.glob(f"*/{DUMP}"), *BACKUPS.glob("*.db")]
-    newest = max(map(_modified, backups), default=None)
+    newest = find_newest_backup()
     since = newest or _modified(BACKUPS)
     message = f"There is no backup in {BACKUPS} yet"
     if newest:
         message = f"The newest backup in {BACKUPS} is from {newest:%Y-%m-%d %H:%M} UTC"
     return ok(message) if now() - since <= MAX_BACKUP_AGE else warning(message, CHECK_BACKUP)
+
+
+def find_newest_backup() -> datetime | None:
+    """Return when the newest backup was made, of whichever database, if one can be found."""
+    backups = [*BACKUPS.glob(f"*/{DATABASE}"), *BACKUPS.glob(f"*/{DUMP}"), *BACKUPS.glob("*.db")]
+    times = []
+    for backup in backups:
+        with suppress(OSError):  # the nightly backup may just replace it
+            times.append(_modified(backup))
+    return max(times, default=None)
 
 
 def _modified(path: Path) -> datetime:

@@ -206,4 +206,5 @@ def check_clock(connection: sa.Connection) -> Finding:
     return ok(f"The clock of this machine is at {current:%Y-%m-%d %H:%M:%S} UTC")
 
 
-CHECKS = (check_version, check_pragmas, check_integrity, check_clock)
+QUICK = (check_version, check_pragmas, check_clock)
+CHECKS = (*QUICK, check_integrity)

@@ -9,8 +9,8 @@ from tests.live.browser import (
     expect_post,
     fill_editor,
     name_of,
+    press_sign_out,
     publish,
-    sign_out,
     write,
 )
 
@@ -160,7 +160,7 @@ class TestDrafts:
 
         page.once("dialog", refuse)
         with page.expect_event("dialog"):
-            sign_out(page)
+            press_sign_out(page)
         assert questions == ["Sign out and delete your 1 unsent text?"]
         expect(page.get_by_label("Title")).to_have_value(TITLE)
 

@@ -203,8 +203,10 @@ def test_a_list_of_posts_says_what_is_new(url, sign_up):
     ada.get_by_role("link", name="2 new").click()
     expect(ada.locator(".thread > li:target")).to_have_id(f"c-{ids[0]}")
     expect(ada.locator(".new")).to_have_count(2)
+    ada.goto("/")  # the former page notes what was seen as it is left
+    ada.wait_for_load_state("networkidle")
     with ada.expect_response("**/seen?ids=*"):
-        ada.goto("/")
+        ada.reload()
     expect(ada.locator(".news")).to_have_count(0)
     with grace.expect_response("**/seen?ids=*"):
         grace.goto("/")
@@ -251,6 +253,9 @@ def test_two_devices_agree_on_what_was_seen(url, people, sign_up):
     expect(ada.get_by_text("Two")).to_be_visible()
     expect_count(ada, "")
     expect(ada.locator(".new")).to_have_count(0)
+    ada.goto("/inbox")
+    expect(rows(ada)).to_have_count(1)
+    expect(unread(ada)).to_have_count(0)
 
 
 def test_older_ones_follow(sign_up):

@@ -205,7 +205,7 @@ def test_actions_are_apart_and_begin_where_the_text_does(sign_up, options):
     ada, grace = sign_up(), sign_up(**options)
     write(ada)
     grace.goto(ada.url)
-    expect(grace.locator(".post .actions > *").filter(visible=True)).to_have_count(3)
+    expect(grace.locator(".post .actions > *").filter(visible=True)).to_have_count(4)
     places = grace.evaluate(ACTIONS)
     assert places[0][0] == pytest.approx(grace.locator("h1").bounding_box()["x"], abs=1)
     for (_, end), (start, _) in pairwise(places):

@@ -50,7 +50,7 @@ def test_a_long_thread_goes_on_by_keyboard(by_keyboard, discussion):
     page.wait_for_url("**cursor=*")
     last = page.locator(".level-1").last
     expect(last).to_contain_text("Comment 199")
-    last.get_by_role("button", name="Report").focus()
+    last.get_by_role("button", name="React").focus()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     page.keyboard.type("On the second page")

@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 from posting.db.engine import close_connections
 from posting.db.transactions import transaction
 from posting.images.models import Thumbnail
-from posting.ops import doctor
+from posting.ops.doctor import examination
 from tests.conftest import POSTGRES, new_database
 from tests.helpers.archives import count_rows
 from tests.helpers.doctor import GOOD, add_post, only_problem, problems, unstarted
@@ -62,19 +62,19 @@ def test_a_database_in_memory_is_a_warning(make_app):
 
 
 def test_an_old_schema_is_a_failure(healthy, monkeypatch):
-    monkeypatch.setattr(doctor, "head_revision", lambda: "9999")
+    monkeypatch.setattr(examination, "head_revision", lambda: "9999")
     assert only_problem(healthy, "failure", "not at 9999") == "Run: flask db upgrade"
 
 
 def test_a_newer_schema_is_a_failure(healthy, monkeypatch):
-    monkeypatch.setattr(doctor, "head_revision", lambda: "0000")
-    monkeypatch.setattr(doctor, "known_revisions", lambda: frozenset({"0000"}))
+    monkeypatch.setattr(examination, "head_revision", lambda: "0000")
+    monkeypatch.setattr(examination, "known_revisions", lambda: frozenset({"0000"}))
     fix = only_problem(healthy, "failure", "a newer one upgraded it")
     assert ("pg_restore" if POSTGRES else "flask restore --force FILE") in fix
 
 
 def test_a_database_without_a_schema_is_a_failure(healthy, monkeypatch):
-    monkeypatch.setattr(doctor, "database_revisions", lambda _: [])
+    monkeypatch.setattr(examination, "database_revisions", lambda _: [])
     assert only_problem(healthy, "failure", "at none") == "Run: flask db upgrade"
 
 

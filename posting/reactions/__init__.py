@@ -1,0 +1,1 @@
+"""Reactions of members to posts and comments."""

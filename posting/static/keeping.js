@@ -1,0 +1,304 @@
+// The page of owners: the first steps, what the site is, backups, what needs care, and webhooks.
+
+import { me, setMe } from "./account.js";
+import { onAction } from "./actions.js";
+import { request, result, tagOf } from "./api.js";
+import { sendRequest } from "./buttons.js";
+import { all, first, onEvent } from "./dom.js";
+import { noticeOf } from "./fields.js";
+import { onForm } from "./forms.js";
+import "./main.js";
+import { openForm } from "./opening.js";
+import { goTo, ready, root } from "./page.js";
+import { Problem, problemOf } from "./problem.js";
+import { listInPages, listOf, showRows } from "./rows.js";
+import { showSecret } from "./secrets.js";
+import { say, sayNext } from "./status.js";
+import { dateOf, showTimes } from "./times.js";
+import { count, explainProblem } from "./words.js";
+
+const NAMES = {
+  name: "the name",
+  description: "the description",
+  about: "the text about the site",
+  signup: "who may create an account",
+  invitations: "who may invite",
+  reading: "who may read",
+  moderation_log: "who may read the log",
+};
+
+const TRIES = 10; // to see whether a download has begun
+const PAUSE = 500; // milliseconds between two of them
+const EVENTS = {
+  "post.created": "new posts",
+  "post.edited": "edited posts",
+  "post.deleted": "deleted posts",
+  "comment.created": "new comments",
+  "comment.edited": "edited comments",
+  "comment.deleted": "deleted comments",
+  "report.created": "reports",
+  "application.created": "people who ask for an account",
+  "webhook.created": "a test",
+};
+
+/** @type {Record<string, string | null>} what the site was when the form was filled */
+let former = {};
+
+const form = () => first(document, "form[data-form=site]");
+
+/** Show the forms to owners. The service knows who is one. */
+async function showForms() {
+  if (me === null) return;
+  const { data } = await request("GET", `${root}/users/me`).catch(() => ({ data: me }));
+  if (data.role !== me?.role) setMe(data);
+  first(document, "#no-owner").hidden = me?.role === "owner";
+  if (me?.role !== "owner") return;
+  await Promise.all([
+    showIn(first(form(), ":scope > .problem"), showSite),
+    showIn(first(document, "[data-state-problem]"), showState),
+    showIn(first(document, "[data-topics-problem]"), showTopics),
+    listOf("webhooks") && showIn(first(document, "[data-webhooks-problem]"), showWebhooks),
+  ]);
+  first(document, "#keeping").hidden = false; // at once, so that nothing moves
+}
+
+/** Return a number of bytes in words. */
+function bytesOf(bytes) {
+  const [unit, size] = bytes < 1e9 ? ["MB", 1e6] : ["GB", 1e9];
+  const number = (bytes / size).toLocaleString("en", { maximumFractionDigits: 1 });
+  return `${number} ${unit}`;
+}
+
+/** Show which of the first steps are done, unless all are. */
+function showSteps(steps) {
+  first(document, "#first-steps").hidden = Object.values(steps).every(Boolean);
+  for (const [name, isDone] of Object.entries(steps)) {
+    const step = first(document, `[data-step=${name}]`);
+    if (step) first(step, "b").hidden = !isDone;
+  }
+}
+
+function showBackups({ nightly_backup_at, downloaded_at, database_bytes, free_bytes }) {
+  const section = first(document, "#backup");
+  const times = { nightly: nightly_backup_at, downloaded: downloaded_at };
+  for (const [name, time] of Object.entries(times)) {
+    const item = first(section, `[data-${name}]`);
+    item.hidden = time === null;
+    if (time) first(item, "time").dateTime = time;
+  }
+  first(section, "[data-none]").hidden = Boolean(nightly_backup_at ?? downloaded_at);
+  const free = free_bytes === null ? "" : ` The disk has ${bytesOf(free_bytes)} free.`;
+  first(section, "[data-space]").textContent =
+    `The database takes ${bytesOf(database_bytes)}. A backup is often smaller.${free}`;
+  showTimes(section);
+}
+
+/** Show how the service is kept, and return when a backup was last downloaded. */
+async function showState() {
+  const { data } = await request("GET", `${root}/site/state`);
+  showSteps(data.first_steps);
+  showBackups(data);
+  first(document, "[data-healthy]").hidden = data.findings.length > 0;
+  listOf("findings").hidden = data.findings.length === 0;
+  showRows("findings", "finding-row", data.findings, (row, { message, fix }) => {
+    first(row, "[data-words]").textContent = message;
+    first(row, "[data-reason]").textContent = fix;
+  });
+  return data.downloaded_at;
+}
+
+async function showTopics() {
+  const { data } = await request("GET", `${root}/topics`);
+  showRows("topics", "topic-row", data, (row, { id, name, color }) => {
+    const link = first(row, "[data-name]");
+    link.textContent = name;
+    link.href = `${root}/t/${id}`;
+    link.id = `topic-${id}`;
+    link.dataset.hue = first(document, `[data-hue]:has([value=${color}])`)?.dataset.hue;
+    for (const button of all(row, "button")) {
+      button.dataset.url = `${root}/topics/${id}`;
+      button.setAttribute("aria-describedby", link.id);
+    }
+  });
+}
+
+onAction("edit-topic", async (button) => {
+  const { url } = button.dataset;
+  const { data, etag } = await request("GET", url);
+  const form = openForm("topic-form", button, (form) => {
+    form.action = url;
+    form.dataset.version = tagOf(etag);
+    form.elements.name.value = form.elements.name.defaultValue = data.name;
+    form.elements.color.value = data.color;
+  });
+  form.elements.name.focus();
+});
+
+onAction("delete-topic", async (button) => {
+  if (!(await sendRequest(button))) return;
+  await showTopics();
+  listOf("topics").focus();
+});
+
+onForm("topic", {
+  async sent(form) {
+    form.reset();
+    await showTopics();
+    if (form.dataset.api === "PATCH") listOf("topics").focus();
+    say("The topic is saved.");
+  },
+});
+
+const showWebhooks = listInPages("webhooks", "webhook-row", `${root}/webhooks`, fillWebhook);
+
+function fillWebhook(row, { id, url, events, creator, failing_since, ended_at }) {
+  const name = first(row, "[data-name]");
+  name.textContent = url;
+  name.id = `webhook-${id}`;
+  for (const button of all(row, "button")) button.setAttribute("aria-describedby", name.id);
+  let state = "";
+  if (ended_at) state = "It has ended, because nothing arrived there. ";
+  else if (failing_since) state = `Nothing arrives there since ${dateOf(failing_since)}. `;
+  const sent = events.map((event) => EVENTS[event] ?? event).join(", ");
+  const by = creator.display_name || creator.username;
+  first(row, "[data-state]").textContent = `${state}${sent} · by ${by}`;
+  first(row, "[data-action=show-deliveries]").dataset.url = `${root}/webhooks/${id}/deliveries`;
+  first(row, "[data-action=delete-webhook]").dataset.url = `${root}/webhooks/${id}`;
+}
+
+function describeDelivery({ event, state, created_at, attempts, status, error }) {
+  const name = EVENTS[event] ?? event;
+  const time = new Date(created_at).toLocaleString();
+  if (state === "delivered") return `${time}: ${name} – arrived`;
+  const reason = error ?? (status ? `answer ${status}` : "");
+  const tries = attempts > 0 ? `, ${count(attempts, "attempt")}` : "";
+  const words = state === "waiting" ? "waits" : "given up";
+  return `${time}: ${name} – ${words}${tries}${reason && ` (${reason})`}`;
+}
+
+onAction("show-deliveries", async (button) => {
+  const list = first(button.closest("li"), "[data-deliveries]");
+  if (list.hidden) {
+    const { data } = await request("GET", button.dataset.url);
+    const items = data.map(describeDelivery);
+    if (items.length === 0) items.push("Nothing yet.");
+    list.replaceChildren(
+      ...items.map((text) => Object.assign(document.createElement("li"), { textContent: text })),
+    );
+  }
+  list.hidden = !list.hidden;
+  button.setAttribute("aria-expanded", String(!list.hidden));
+});
+
+onAction("delete-webhook", async (button) => {
+  if (!(await sendRequest(button))) return;
+  await showWebhooks();
+  listOf("webhooks").focus();
+});
+
+const chosenEvents = (form) => all(form, "[name='events[]']:checked").map(({ value }) => value);
+
+onForm("webhook", {
+  prepare(form) {
+    if (chosenEvents(form).length > 0) return true;
+    noticeOf(form).textContent = "Choose at least one thing that is sent.";
+    return false;
+  },
+  toBody: ({ url, current_password }, form) => ({
+    ...{ url, current_password },
+    events: chosenEvents(form),
+  }),
+  async sent(form, { secret }) {
+    form.reset();
+    showSecret(form, "The secret for the program. Copy it now: it is not shown again.", secret);
+    await showWebhooks();
+  },
+});
+
+onForm("backup", {
+  async sent(form) {
+    const before = await showState();
+    // The browser shows the progress, and keeps this page if the service refuses.
+    Object.assign(document.createElement("a"), { href: `${root}/backup`, download: "" }).click();
+    for (let tries = 0; tries < TRIES; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      if ((await showState()) === before) continue;
+      form.reset();
+      return say("The download has begun. Keep the file where nobody else can read it.");
+    }
+    throw new Problem(503, explainProblem({ code: "backup_busy" }, "other"));
+  },
+});
+
+/** Show a part of the page, or say why it cannot be shown. */
+async function showIn(place, show) {
+  await show().catch((error) => {
+    place.textContent = problemOf(error).message;
+  });
+}
+
+async function showSite() {
+  const { data, etag } = await request("GET", `${root}/site`);
+  former = data;
+  form().dataset.version = tagOf(etag);
+  for (const control of all(form(), "[name]")) {
+    if (control.type === "radio") control.checked = control.value === data[control.name];
+    else control.value = control.defaultValue = data[control.name] ?? "";
+    control.disabled = data.fixed.includes(control.name);
+  }
+  const notice = first(document, "#fixed");
+  notice.hidden = data.fixed.length === 0;
+  first(notice, "[data-words]").textContent = data.fixed
+    .map((name) => NAMES[name] ?? name)
+    .join(", ");
+  form().inert = false;
+  showLogo(data.logo_url);
+}
+
+function showLogo(url) {
+  const image = document.createElement("img");
+  Object.assign(image, { alt: "The present logo", width: 64, height: 64 });
+  if (url) image.src = `${root}/site/logo/${url.split("/").pop()}/64`;
+  first(document, "#logo-now").replaceChildren(...(url ? [image] : []));
+  first(document, "[data-action=delete-logo]").hidden = url === null;
+}
+
+/** Load the page again, which then is as it was chosen. */
+function showAgain(text) {
+  sayNext(text);
+  goTo(`${root}/keeping`);
+}
+
+onForm("site", {
+  isFilled: true,
+  toBody: (values) =>
+    Object.fromEntries(
+      Object.entries(values).filter(
+        ([name, value]) => value !== (former[name] ?? null) && !former.fixed.includes(name),
+      ),
+    ),
+  sent: () => showAgain("It is saved, and holds from now on."),
+});
+
+onEvent("change", async (target) => {
+  if (target.id !== "logo" || !target.files[0]) return;
+  const error = first(document, "#logo-error");
+  error.textContent = "";
+  const body = new FormData();
+  body.append("file", target.files[0]);
+  target.value = "";
+  const response = await fetch(`${root}/site/logo`, { method: "PUT", body }).catch(() => null);
+  const text = (await response?.text()) ?? "";
+  try {
+    result(response?.status ?? 0, text, null, "image");
+    showAgain("The logo is saved.");
+  } catch (problem) {
+    error.textContent = problemOf(problem).message;
+  }
+});
+
+onAction("delete-logo", async (button) => {
+  if (await sendRequest(button)) showAgain("The logo is deleted.");
+});
+
+ready(showForms);

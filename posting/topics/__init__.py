@@ -1,0 +1,1 @@
+"""Topics: what posts are about, as owners name it."""
