@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,7 +44,7 @@ MAX_FIRST_PAGE = 25 * 1024
 MAX_SCRIPT = 5000  # bytes of the modules of the front page
 MAX_SHIFT = 0.02  # what moves while a page is loaded
 MIN_SCORE = 0.98
-MAX_RUNS = 3  # of Lighthouse on a page: other load on the machine lowers its score for performance
+MAX_RUNS = 5  # of Lighthouse on a page: other load on the machine lowers its score for performance
 NAME, MODERATOR, PASSWORD = "ada", "morgan", "a long walk by the sea"
 SETTINGS = {
     "POSTING_NAME": "Elm Street",
@@ -422,14 +422,22 @@ def lighthouse(modules: Path, folder: Path, url: str) -> dict[str, float]:
     return {name: category["score"] for name, category in categories.items()}
 
 
-def best_scores(modules: Path, folder: Path, url: str) -> dict[str, float]:
-    """Return the scores of Lighthouse, each the best of some runs if it misses the goal."""
-    best: dict[str, float] = {}
+def best_scores(
+    modules: Path, folder: Path, urls: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """Return the scores of Lighthouse for each page, by its name.
+
+    What misses the goal is the best of some runs. They are apart from each other, since other load
+    on the machine may last for a while.
+    """
+    best: dict[str, dict[str, float]] = {name: {} for name in urls}
     for _ in range(MAX_RUNS):
-        scores = lighthouse(modules, folder, url)
-        best = {name: max(score, best.get(name, 0)) for name, score in scores.items()}
-        if min(best.values()) >= MIN_SCORE:
-            break
+        for name, former in best.items():
+            if min(former.values(), default=0) < MIN_SCORE:
+                scores = lighthouse(modules, folder, urls[name])
+                best[name] = {
+                    each: max(score, former.get(each, 0)) for each, score in scores.items()
+                }
     return best
 
 
@@ -480,8 +488,9 @@ def check_with_lighthouse(modules: Path, folder: Path, pages: dict[str, str]) ->
     missed = []
     settings = environment(folder)
     with nginx.serve(folder / "nginx", settings["POSTING_DATABASE_URL"], **settings) as site:
-        for name in ("front", "post", "search", "signup", "write", "inbox", "moderation"):
-            scores = best_scores(modules, folder, site.posting + pages[name])
+        names = ("front", "post", "search", "signup", "write", "inbox", "moderation")
+        urls = {name: site.posting + pages[name] for name in names}
+        for name, scores in best_scores(modules, folder, urls).items():
             shown = ", ".join(f"{each} {score * 100:.0f}" for each, score in scores.items())
             print(f"| Lighthouse on {name}, for mobile | {shown} | 98 |")
             missed += [f"{name}: {each}" for each, score in scores.items() if score < MIN_SCORE]

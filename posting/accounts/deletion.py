@@ -55,15 +55,15 @@ def clear_account(
                 sleep(PAUSE)
 
 
-def delete_a_step(user_id: str) -> int:
-    """Delete some of what a user has written, and return how many rows they were.
+def delete_a_step(user_id: str) -> Step:
+    """Delete some of what a user has written.
 
     This is for a unit of work of its own. Notifications stay.
     """
     step = comments.clear_step(user_id, with_content=True)
     if step.cleared or step.has_more:  # some of its reactions may go before a comment
-        return step.cleared
-    return posts.clear_step(user_id, with_content=True).cleared
+        return step
+    return posts.clear_step(user_id, with_content=True)
 
 
 def delete_account(user_id: str, *, with_content: bool) -> None:

@@ -4,7 +4,7 @@ Rows are read in batches, so the export takes little memory and holds no transac
 meanwhile is in it as it was at some time of the export.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
@@ -25,6 +25,7 @@ from posting.moderation.models import Report
 from posting.notifications.models import Notification, Seen, Subscription
 from posting.posts.models import Post
 from posting.reactions.models import Reaction
+from posting.topics.store import add_topics
 from posting.web.streaming import Sink
 
 BATCH = 100
@@ -49,7 +50,7 @@ OTHERS = {
     "mails": Mailbox.user_id,
 }
 
-Columns = Mapping[str, Any]
+Columns = dict[str, Any]
 
 
 def export_account(user_id: str) -> Generator[bytes, None, None]:
@@ -96,7 +97,10 @@ def _list_texts(owner: Any, user_id: str) -> Iterator[Columns]:
         statement = statement.where(Post.deleted_at.is_(None))
     rows: Sequence[Row] = fetch_all(statement.limit(BATCH))
     while rows:
-        yield from map(_to_item, rows)
+        items = [*map(_to_item, rows)]
+        if model is Post:
+            add_topics(items)
+        yield from items
         last = sa.literal(rows[-1].created_at, UtcDateTime()), sa.literal(rows[-1].id)
         rows = fetch_all(statement.where(place > sa.tuple_(*last)).limit(BATCH))
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from posting.db.cascades import Step, delete_some
 from posting.db.transactions import execute, lock_table, unit_of_work
-from posting.notifications.models import Notification, Seen, Subscription
+from posting.notifications.models import REACTION, Notification, Seen, Subscription
 from posting.notifications.store import unlocked
 
 ROWS_PER_STEP = 2000
@@ -36,10 +36,12 @@ def clear_late(user_id: str) -> None:
 def _clear(user_id: str, *, limit: int | None = None) -> int:
     """Clear notifications, and return how many there were of the kind of which there were more.
 
-    Locked ones are skipped, so that this does not wait.
+    Those about the user's reactions are deleted like the reactions. Locked ones are skipped, so
+    that this does not wait.
     """
     own, caused = Notification.user_id == user_id, Notification.actor_id == user_id
-    deleted = execute(sa.delete(Notification).where(unlocked(own, limit=limit)))
+    is_gone = sa.or_(own, sa.and_(caused, Notification.kind == REACTION))
+    deleted = execute(sa.delete(Notification).where(unlocked(is_gone, limit=limit)))
     changed = execute(
         sa.update(Notification).where(unlocked(caused, limit=limit)).values(actor_id=None)
     )

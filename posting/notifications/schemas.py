@@ -150,6 +150,11 @@ class Seen(Output):
             [], f"Comments by others that are newer, oldest first, {MAX_NEW} at most."
         ),
     )
+    unread = fields.Boolean(
+        metadata=described(
+            False, "Whether notifications about the post or about its comments are unread."
+        )
+    )
 
 
 class SeenQuery(Input):

@@ -97,25 +97,27 @@ _is_seen_comment = sa.exists().where(
         Comment.id.in_(sa.bindparam("shown", expanding=True)),
     ),
 )
-_is_reaction = sa.and_(
-    Notification.kind == REACTION,
-    sa.or_(
-        Notification.post_id == _POST,
-        sa.exists().where(Comment.id == Notification.comment_id, Comment.post_id == _POST),
-    ),
+_is_unread = sa.and_(Notification.user_id == _READER, Notification.read_at.is_(None))
+_is_about_post = sa.or_(
+    Notification.post_id == _POST,
+    sa.exists().where(Comment.id == Notification.comment_id, Comment.post_id == _POST),
+)
+_UNREAD = (
+    sa.select(Notification.id)
+    .where(_is_unread, Notification.kind.in_((*CONVERSATION, REACTION)), _is_about_post)
+    .limit(1)
 )
 _READ_NOTIFICATIONS = (
     sa.update(Notification)
     .where(
         unlocked(
-            Notification.user_id == _READER,
-            Notification.read_at.is_(None),
+            _is_unread,
             sa.or_(
                 sa.and_(
                     Notification.kind.in_(CONVERSATION),
                     sa.or_(Notification.post_id == _POST, _is_seen_comment),
                 ),
-                _is_reaction,
+                sa.and_(Notification.kind == REACTION, _is_about_post),
             ),
         )
     )
@@ -124,7 +126,7 @@ _READ_NOTIFICATIONS = (
 
 
 def get_seen(user_id: str, post_id: str) -> Item:
-    """Return how far a user has read a post, and which comments by others are new since."""
+    """Return how far a user has read a post, and what is new since or not read."""
     seen = fetch_one(_SEEN, post=post_id, reader=user_id)
     latest = fetch_one(_LATEST, post=post_id)
     new: Sequence[Any] = ()
@@ -136,6 +138,7 @@ def get_seen(user_id: str, post_id: str) -> Item:
         "until": seen and seen.text,
         "latest": latest and latest.id,
         "new": [row.id for row in new],
+        "unread": fetch_one(_UNREAD, post=post_id, reader=user_id) is not None,
     }
 
 

@@ -1,4 +1,6 @@
-"""Rebuild the search index, and correct what posts say about their comments, images and files."""
+"""Rebuild the search index, and correct what texts say about other rows."""
+
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -12,16 +14,36 @@ from posting.indexes import INDEXES
 from posting.ops.files import command_errors
 from posting.posts.models import Post
 from posting.progress import progress
+from posting.reactions.deletion import reaction_counts
+from posting.topics.models import PostTopic
 
 BATCH = 500
-CORRECT = {
+CORRECT: dict[str, sa.ColumnElement[Any]] = {
     "comment_count": COMMENT_COUNT,
     "image_count": count_of_post(Image),
     "file_count": count_of_post(File),
     "last_comment_at": LAST_COMMENT_AT,
+    "has_topics": sa.exists().where(PostTopic.post_id == Post.id),
+    **reaction_counts(Post),
 }
-IS_WRONG = sa.or_(*(getattr(Post, name).is_distinct_from(value) for name, value in CORRECT.items()))
-CORRECT_COMMENT = {"image_count": count_of_comment(Image), "file_count": count_of_comment(File)}
+TIMES = {"created_at": Post.created_at, "last_activity_at": Post.last_activity_at}
+HAS_WRONG_TIMES = sa.exists().where(
+    PostTopic.post_id == Post.id,
+    sa.or_(*(getattr(PostTopic, name) != value for name, value in TIMES.items())),
+)
+IS_WRONG = sa.or_(
+    HAS_WRONG_TIMES,
+    *(getattr(Post, name).is_distinct_from(value) for name, value in CORRECT.items()),
+)
+CORRECT_TIMES = {
+    name: sa.select(value).where(Post.id == PostTopic.post_id).scalar_subquery()
+    for name, value in TIMES.items()
+}
+CORRECT_COMMENT = {
+    "image_count": count_of_comment(Image),
+    "file_count": count_of_comment(File),
+    **reaction_counts(Comment),
+}
 WRONG_COMMENTS = (
     sa.select(Comment.post_id, Comment.id)
     .where(sa.or_(*(getattr(Comment, name) != value for name, value in CORRECT_COMMENT.items())))
@@ -30,7 +52,7 @@ WRONG_COMMENTS = (
 
 
 def rebuild() -> dict[str, int]:
-    """Fill all indexes again, and correct what posts say about their comments, images and files.
+    """Fill all indexes again, and correct what posts, comments and topics of posts repeat.
 
     Return the number of rows of each index by its name. Raise ClickException if the database fails.
     """
@@ -45,6 +67,8 @@ def rebuild() -> dict[str, int]:
             with transaction() as connection:
                 connection.execute(locked.with_for_update())
                 connection.execute(sa.update(Post).where(Post.id.in_(batch)).values(CORRECT))
+                topics = sa.update(PostTopic).where(PostTopic.post_id.in_(batch))
+                connection.execute(topics.values(CORRECT_TIMES))
         for post_id, id in comments:
             with transaction() as connection:
                 connection.execute(sa.select(Post.id).where(Post.id == post_id).with_for_update())

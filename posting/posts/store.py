@@ -2,12 +2,15 @@
 
 All code locks rows in one order, so that no two requests wait for each other: rate-limit windows,
 the current user's account, the epoch to pin a post, posts by id, images and then files that no text
-has by id, reports, idempotency keys, and last what `posting.db.purge` deletes. Only mentions lock
-their window later, after the post. A request that holds this window waits for nothing else except
-an idempotency key, so that is safe. Comments, images, files and reactions are changed only by the
-holder of their post's lock, who also deletes the notifications about them; other code skips
-notifications that are locked. A purge skips a locked epoch. On SQLite a writing transaction
-excludes all others, and `FOR UPDATE` does nothing.
+has by id, topics by id, reports, idempotency keys, and last what `posting.db.purge` deletes. Only
+mentions lock their window later, after the post. A request that holds this window waits for nothing
+else except an idempotency key, so that is safe.
+
+Comments, images, files, reactions and the topics of a post are changed only by the holder of its
+lock, who also deletes the notifications about them; other code skips notifications that are locked.
+With one exception: a topic that is deleted is also taken from posts that have got it since the last
+step of its deletion. A purge skips a locked epoch. On SQLite a writing transaction excludes all
+others, and `FOR UPDATE` does nothing.
 """
 
 from collections.abc import Mapping, Sequence

@@ -37,10 +37,23 @@ def delete_reactions(condition: sa.ColumnElement[bool], limit: int | None = None
                 for id, count in sorted(counts.items())
             ]
             execute(_SUBTRACT[model], changes)
-    if reactions:
-        keys = [(each.user_id, each.post_id, each.text_id) for each in reactions]
-        execute(sa.delete(Reaction).where(sa.tuple_(*_KEY).in_(keys)))
+    keys = [(each.user_id, each.post_id, each.text_id) for each in reactions]
+    for start in range(0, len(keys), REACTIONS_PER_STEP):
+        some = keys[start : start + REACTIONS_PER_STEP]
+        execute(sa.delete(Reaction).where(sa.tuple_(*_KEY).in_(some)))
     return len(reactions)
+
+
+def reaction_counts(model: type[Post | Comment]) -> dict[str, sa.ColumnElement[int]]:
+    """Return SQL for the number of each reaction to a text, by the name of its column."""
+    is_on_text = sa.and_(
+        Reaction.text_id == model.id,
+        Reaction.comment_id.is_(None) if model is Post else Reaction.comment_id == model.id,
+    )
+    return {
+        name: sa.select(sa.func.count()).where(is_on_text, Reaction.name == name).scalar_subquery()
+        for name in NAMES
+    }
 
 
 def clear_step(user_id: str) -> Step:

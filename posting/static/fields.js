@@ -93,6 +93,10 @@ const placeOf = (control) =>
   document.getElementById(`${control.id}-error`) ??
   control.closest("[data-images] > li")?.querySelector(".problem");
 
+/** Return the control of a field or, such as for `topics/0`, that of the field it is in. */
+const controlOf = ({ elements }, path) =>
+  elements.namedItem(path) ?? elements.namedItem(path.split("/")[0]);
+
 /**
  * Show each error beside the control that its pointer names, and the others above the button.
  * @param {HTMLFormElement} form
@@ -102,7 +106,7 @@ export function showErrors(form, { message = "", errors }) {
   const others = [];
   for (const error of errors) {
     /** @type {any} */
-    const control = error.control ?? form.elements.namedItem(error.pointer?.slice(1) ?? "");
+    const control = error.control ?? controlOf(form, error.pointer?.slice(1) ?? "");
     const place = control && placeOf(control);
     const text = explainError(error, control?.name);
     if (place) {

@@ -116,7 +116,7 @@ onForm("removal", {
     const bar = first(form, "progress");
     let { removed } = step;
     const max = removed + step.left; // a member who continues to write does not make it longer
-    while (step.left > 0 && step.removed > 0 && removed < max) {
+    while (step.left > 0 && removed < max) {
       Object.assign(bar, { hidden: false, max, value: removed });
       ({ data: step } = await request("POST", form.action, { body: bodyOf(form) }));
       removed += step.removed;

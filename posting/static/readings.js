@@ -6,6 +6,7 @@
  * @property {string | null} until its time, or null if the post was not seen
  * @property {string | null} latest the latest comment
  * @property {string[]} new the comments by others that are newer, oldest first
+ * @property {boolean} unread whether notifications about the post or its comments are unread
  */
 
 export const MAX_NEW = 100; // that the service lists

@@ -45,12 +45,12 @@ const shownIds = () =>
     .map(({ id }) => id.slice(2));
 
 /**
- * What this browser knows of the reader: which new comments it has shown on other pages, and how many
- * notifications were left when it noted this last.
+ * The new comments of each post that this browser has shown to the reader.
+ * @returns {Record<string, string[]>}
  */
 function known() {
   const found = read(NAME);
-  return found?.member === reader ? found : { member: reader, posts: {}, left: 0 };
+  return found?.member === reader ? found.posts : {};
 }
 
 /** Ask which comments are new, mark them, and note that they were seen. */
@@ -103,26 +103,21 @@ function flush(isLeaving = false) {
  */
 async function send(seen, keepalive) {
   const { pathname } = location;
-  const { posts, ...before } = known();
+  const { [pathname]: others = [], ...posts } = known(); // `others` are those of other pages
   const page = shownIds();
-  const others = posts[pathname] ?? []; // that other pages have shown
   const shown = [...page, ...others];
   const upTo = progressOf(seen, shown);
-  delete posts[pathname]; // the newest entries come last
-  posts[pathname] = seen.new.filter((id) => shown.includes(id));
+  posts[pathname] = seen.new.filter((id) => shown.includes(id)); // the newest entries come last
   const latest = Object.fromEntries(Object.entries(posts).slice(-MAX_POSTS));
-  const unread = read("unread")?.count ?? 0;
+  store(NAME, { member: reader, posts: latest });
   const hasProgress = upTo !== seen.up_to || seen.until === null;
   const hasMore = seen.new.some((id) => page.includes(id) && !others.includes(id));
-  const isDue = hasProgress || hasMore || (unread > 0 && unread !== before.left);
-  store(NAME, { ...before, posts: latest });
-  if (!isDue) return;
+  if (!hasProgress && !hasMore && !seen.unread) return;
   sentAt = Date.now();
   const body = { up_to: upTo, shown: page.slice(-MAX_SHOWN) };
   await request("PUT", url(), { body, keepalive });
   const { data, etag } = await request("GET", `${root}/notifications/unread`);
   setUnread(data.count, etag);
-  store(NAME, { ...known(), left: data.count });
   if (hasProgress && seen.new.length === MAX_NEW) await markNew(); // there may be more
 }
 

@@ -19,11 +19,13 @@ export function withTopics(body, topics, form) {
   return { ...body, topics: idsIn(topics) };
 }
 
-/** Show which topics are chosen. No more than the most can be. */
+/** Show which topics are chosen. No more than the most can be. A draft may have deleted ones. */
 function show(form) {
   const list = first(form, LIST);
   if (!list) return;
-  const chosen = idsIn(form.elements.topics.value);
+  const ids = boxes(form).map(({ value }) => value);
+  const chosen = idsIn(form.elements.topics.value).filter((id) => ids.includes(id));
+  form.elements.topics.value = chosen.join(" ");
   const isFull = chosen.length >= Number(list.dataset.most);
   for (const box of boxes(form)) {
     box.checked = chosen.includes(box.value);

@@ -38,7 +38,7 @@ class PostTopic(Base):
     """A topic of a post, with the times by which the lists of the topic are in order.
 
     They are `created_at` and `last_activity_at` of the post. The holder of the lock of the post
-    changes them.
+    changes them. If the topic is deleted, its rows follow.
     """
 
     __tablename__ = "post_topics"

@@ -26,11 +26,13 @@ def read(archive, name):
 
 
 class TestContent:
-    def test_it_has_all_of_ones_own(self, alice, bob, post):
+    def test_it_has_all_of_ones_own(self, alice, bob, owner, post):
+        topic = owner.post("/topics", json={"name": "Looms", "color": "green"}).json
+        topic = {name: topic[name] for name in ("id", "name", "color")}
         photo = pictures.photo()
         image = alice.add_image(post, photo, alt="A loom")["id"]
         file = alice.send_file(b"%PDF-1.7\n", "minutes.pdf")["id"]
-        alice.patch(f"/posts/{post['id']}", json={"files": [file]})
+        alice.patch(f"/posts/{post['id']}", json={"files": [file], "topics": [topic["id"]]})
         comment = alice.add_comment(post, "🧵")
         reply = bob.add_comment(post, "Indeed.", parent_id=comment["id"])
         report(alice, "comment", reply, reason="Why?")
@@ -41,6 +43,7 @@ class TestContent:
         assert profile["username"] == "alice"
         [own_post], [own_comment] = read(archive, "posts"), read(archive, "comments")
         assert own_post["content"] == post["content"]
+        assert own_post["topics"] == [topic]
         assert (own_comment["content"], own_comment["post_id"]) == ("🧵", post["id"])
         assert [item["alt"] for item in read(archive, "images")] == ["A loom"]
         assert [item["kind"] for item in read(archive, "notifications")] == ["reply"]

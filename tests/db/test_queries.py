@@ -396,7 +396,7 @@ def test_lists_select_no_content(anonymous, alice, statements):
         ("/images/{image}/thumbnail", 1, 1),
         ("/images/{image}/640", 1, 1),
         ("/images/{image}/metadata", 1, 1),
-        ("/", 3, 3),  # the posts, the pinned posts, and their thumbnails
+        ("/", 4, 4),  # the posts, the pinned posts, their thumbnails, and the topics
         ("/users/me", 0, 1),
         ("/sessions", 0, 2),
         ("/openapi.json", 0, 0),

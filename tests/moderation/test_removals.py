@@ -105,6 +105,18 @@ class TestRemovalOfEverything:
         ]
         assert found == [("deleted", "content")]
 
+    def test_a_step_that_deletes_only_reactions_is_the_first_one(
+        self, alice, bob, moderator, post, monkeypatch
+    ):
+        monkeypatch.setattr("posting.comments.deletion.REACTIONS_PER_STEP", 1)
+        comment = alice.add_comment(post, "And cloth?")
+        assert bob.put(f"/comments/{comment['id']}/reactions/heart").status_code == 200
+        assert self.remove(moderator, alice, reason="Advertising.") == {"removed": 0, "left": 2}
+        assert [told["reason"] for told in removals(alice)] == ["Advertising."]
+        assert self.remove(moderator, alice, reason="Again.") == {"removed": 1, "left": 1}
+        assert self.remove(moderator, alice, reason="Again.") == {"removed": 1, "left": 0}
+        assert [act["reason"] for act in moderator.get("/moderation/log").json] == ["Advertising."]
+
     def test_a_second_removal_is_in_the_log_with_its_reason(self, alice, moderator, written):
         for number in range(2):
             while self.remove(moderator, alice, reason=f"Reason {number}")["left"]:

@@ -107,12 +107,24 @@ class TestSeen:
     def test_a_post_that_was_not_seen_has_nothing_new(self, bob, alice, post):
         comment = alice.add_comment(post, "And cloth?")
         expected = {"up_to": None, "until": None, "latest": comment["id"], "new": []}
-        assert bob.get(path_of(post)).json == expected
+        assert bob.get(path_of(post)).json == expected | {"unread": False}
+
+    def test_it_says_whether_notifications_are_unread(self, alice, bob, post):
+        other, comment = alice.create_post("On looms"), bob.add_comment(post, "One")
+        for expected in (True, False):
+            assert alice.get(path_of(post)).json["unread"] is expected
+            assert alice.get(path_of(other)).json["unread"] is False
+            see(alice, post, comment, shown=[comment["id"]])
+        for text in (f"posts/{post['id']}", f"comments/{alice.add_comment(post, 'Two')['id']}"):
+            bob.put(f"/{text}/reactions/heart")
+            assert alice.get(path_of(post)).json["unread"] is True
+            assert see(alice, post).json["unread"] is False
 
     def test_later_comments_by_others_are_new_oldest_first(self, alice, bob, eve, post):
         first = alice.add_comment(post, "One")
         response = see(bob, post, first)
         expected = {"up_to": first["id"], "until": first["created_at"], "latest": first["id"]}
+        expected["unread"] = False
         assert response.json == expected | {"new": []}
         own = bob.add_comment(post, "Two")
         others = [client.add_comment(post, "Three") for client in (eve, alice)]

@@ -103,6 +103,21 @@ def repeat_file(count):
     return change
 
 
+def insert_topics(*names, are_of_post=False):
+    def change(lines):
+        post = lines[POST - 1]["row"]
+        post["has_topics"] = are_of_post
+        times = {"created_at": post["created_at"], "last_activity_at": post["last_comment_at"]}
+        for number, name in enumerate(names):
+            topic = {"id": f"{number:021}", "name": name, "color": "red"}
+            insert_row("topics", **topic, created_at=PAST, updated_at=PAST)(lines)
+        for number in range(len(names) if are_of_post else 0):
+            key = {"post_id": POST_ID, "topic_id": f"{number:021}"}
+            insert_row("post_topics", **key, **times)(lines)
+
+    return change
+
+
 TOKEN = {
     "id": "t" * 21,
     "user_id": example_archive()[USER - 1]["row"]["id"],
@@ -220,6 +235,9 @@ def test_what_the_api_refuses_is_not_imported(app, lines, tmp_path, change, expe
             repeat_post(6, pinned_at=FUTURE.replace("2126", "2026")),
             "is pinned, and 5 later ones are",
         ),
+        (insert_topics(*"abcd", are_of_post=True), f"post {POST_ID} has more than 3 topics"),
+        (insert_topics(*(f"Topic {n}" for n in range(31))), "there are 30 topics beside 0"),
+        (insert_topics("Looms", "looms"), f"topic {1:021} has the name of another one"),
     ],
 )
 def test_limits_of_the_api_hold_for_archives(app, lines, tmp_path, change, expected):

@@ -237,6 +237,22 @@ class TestDeletion:
         assert counts_of(alice, post) == counts(heart=1)
         assert counts_of(alice, comment) == counts(party=1)
 
+    def test_those_of_a_deleted_account_are_no_longer_in_the_inbox(self, alice, bob, eve, text):
+        for client in (bob, eve):
+            react(client, text)
+        assert bob.delete("/users/me", json={"current_password": PASSWORD}).status_code == 204
+        assert [each["actor"]["username"] for each in told(alice)] == ["eve"]
+
+    def test_a_comment_with_replies_loses_them_all(self, alice, bob, eve, post, monkeypatch):
+        monkeypatch.setattr(deletion, "REACTIONS_PER_STEP", 2)
+        comment = alice.add_comment(post, "And cloth?")
+        bob.add_comment(post, "A reply", parent_id=comment["id"])
+        for client in (alice, bob, eve):
+            react(client, comment)
+        assert alice.delete(f"/comments/{comment['id']}").status_code == 204
+        assert counts_of(alice, comment) == counts()
+        assert own(bob, post) == {}
+
     @pytest.mark.parametrize("with_content", [False, True])
     def test_an_account_with_many_is_cleared_in_steps(
         self, app, alice, bob, monkeypatch, with_content

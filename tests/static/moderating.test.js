@@ -73,6 +73,7 @@ for (const [action, kind, values, expected] of [
   ["deleted", "content", {}, "morgan deleted everything by Grace Hopper"],
   ["suspended", "user", {}, "morgan suspended Grace Hopper"],
   ["suspended", "user", { user: null }, "morgan suspended a member"],
+  ["deleted", "topic", { user: null }, "morgan deleted a topic"],
   ["locked", "post", { moderator: null }, "m locked a post of Grace Hopper"],
   [
     "reset link",

@@ -331,12 +331,12 @@ def remove_content(id: str, body: dict[str, str | None]) -> Reply:
     _require_member(find_account_by_id(id))
     _require_member(lock_account_to_clear(id))
     is_under_way = is_removal_under_way(id, current_user.id)
-    removed = delete_a_step(id)
-    if removed and not is_under_way:
+    step = delete_a_step(id)
+    if (step.cleared or step.has_more) and not is_under_way:
         log.record_act("deleted", "content", id, id, reason)
         notify_of_removal(id, reason)
     after_commit(finish_deletions)
-    return {"removed": removed, "left": count_content(id)}
+    return {"removed": step.cleared, "left": count_content(id)}
 
 
 def clear_member(id: str, query: dict[str, str], condition: Condition) -> None:

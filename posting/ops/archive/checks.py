@@ -31,6 +31,7 @@ from posting.ops.archive.lines import LineReader, Row
 from posting.posts.models import Post
 from posting.posts.schemas import FILES_PER_TEXT, IMAGES_PER_POST, PostInput
 from posting.site.schemas import SiteInput
+from posting.topics.models import MAX_TOPICS, TOPICS_PER_POST, PostTopic, Topic
 from posting.topics.schemas import TopicInput
 from posting.web.schemas import Input
 
@@ -86,6 +87,19 @@ TOO_MANY = {  # what a limit counts, and the first id that exceeds it
         .where(File.comment_id.is_not(None))
         .group_by(File.comment_id)
         .having(sa.func.count() > FILES_PER_TEXT)
+    ),
+    f"post {{}} has more than {TOPICS_PER_POST} topics": (
+        sa.select(PostTopic.post_id)
+        .group_by(PostTopic.post_id)
+        .having(sa.func.count() > TOPICS_PER_POST)
+    ),
+    f"there are {MAX_TOPICS} topics beside {{}}": (
+        sa.select(Topic.id).order_by(Topic.created_at, Topic.id).offset(MAX_TOPICS)
+    ),
+    "topic {} has the name of another one": (
+        sa.select(sa.func.max(Topic.id))
+        .group_by(sa.func.lower(Topic.name))
+        .having(sa.func.count() > 1)
     ),
     f"post {{}} is pinned, and {MAX_PINNED} later ones are": (
         sa.select(Post.id)

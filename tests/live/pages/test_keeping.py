@@ -233,11 +233,23 @@ def test_topics_are_named_chosen_and_deleted(keeper, sign_up, people, url):
     visitor.get_by_role("navigation", name="Topics").get_by_role("link", name="Weaving").click()
     expect(visitor.get_by_role("heading", level=1)).to_have_text("Weaving")
     expect(visitor.get_by_role("link", name="On looms")).to_be_visible()
+    draft = ada.context.new_page()
+    draft.goto("/write")
+    draft.get_by_label("Title").fill("On weaving")
+    draft.get_by_label("Text", exact=True).fill("They weave.")
+    for name in ("Weaving", "Algebra"):
+        draft.get_by_label(name).check()
+    expect(draft).to_have_url(re.compile("draft="))
     keeper.once("dialog", lambda dialog: dialog.accept())
     weaving.get_by_role("button", name="Delete").click()
     expect(weaving).to_have_count(0)
     ada.reload()
     expect(topics).to_have_count(0)
+    draft.get_by_role("button", name="Publish").click()
+    expect(draft.locator("#post-topics-error")).to_have_text(re.compile("has been deleted"))
+    draft.reload()  # the draft has a topic that is deleted
+    draft.get_by_role("button", name="Publish").click()
+    expect(draft.locator("#post .topics a")).to_have_text(["Algebra"])
 
 
 def test_a_webhook_is_created_tried_and_deleted(keeper):

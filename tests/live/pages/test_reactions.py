@@ -78,3 +78,25 @@ def test_reactions_by_keyboard_and_in_the_inbox(sign_up):
         row.get_by_role("link", name=re.compile("reacted")).click()
     ada.goto("/inbox")
     expect(row).not_to_have_class(re.compile("unread"))
+
+
+def test_reactions_to_two_posts_are_read_one_by_one(sign_up):
+    ada, grace = sign_up(), sign_up()
+    urls = []
+    for _ in range(2):
+        write(ada)
+        urls.append(ada.url)
+        grace.goto(ada.url)
+        react(grace.locator("#post"), "Heart")
+        expect(chips(grace.locator("#post"))).to_have_count(1)
+    ada.goto("/inbox")
+    unread = ada.locator("[data-notifications] > li.unread")
+    expect(unread).to_have_count(2)
+    for left, url in zip((1, 0), urls, strict=True):
+        with (
+            ada.expect_response(lambda each: each.request.method == "PUT"),  # what was seen
+            ada.expect_response("**/notifications/unread"),
+        ):
+            ada.goto(url)
+        ada.goto("/inbox")
+        expect(unread).to_have_count(left)
