@@ -17,6 +17,8 @@ import { showSecret } from "./secrets.js";
 import { say, sayNext } from "./status.js";
 import { showFormer } from "./suspending.js";
 
+const MAX_EMPTY = 20; // with 500 reactions each
+
 const opener = () => first(document, "[data-action=moderate]");
 const place = () => first(document, "#known");
 
@@ -116,10 +118,12 @@ onForm("removal", {
     const bar = first(form, "progress");
     let { removed } = step;
     const max = removed + step.left; // a member who continues to write does not make it longer
-    while (step.left > 0 && removed < max) {
+    let empty = 0; // steps in a row that deleted only reactions
+    while (step.left > 0 && removed < max && empty < MAX_EMPTY) {
       Object.assign(bar, { hidden: false, max, value: removed });
       ({ data: step } = await request("POST", form.action, { body: bodyOf(form) }));
       removed += step.removed;
+      empty = step.removed > 0 ? 0 : empty + 1;
     }
     if (step.left > 0) sayNext("The member has written something new. Delete everything again.");
     else sayNext("Everything by this member is deleted.");
