@@ -23,6 +23,7 @@ _DEVICES = (
     sa.select(*sa.inspect(PushSubscription).columns)
     .join(Session, Session.id == PushSubscription.session_id)
     .where(PushSubscription.user_id == sa.bindparam("owner"), IS_VALID)
+    .order_by(PushSubscription.created_at, PushSubscription.id)
 )
 _wants_push = sa.func.coalesce(Mailbox.push, sa.true())
 _WANTING = (
