@@ -35,10 +35,6 @@ IS_WRONG = sa.or_(
     HAS_WRONG_TIMES,
     *(getattr(Post, name).is_distinct_from(value) for name, value in CORRECT.items()),
 )
-CORRECT_TIMES = {
-    name: sa.select(value).where(Post.id == PostTopic.post_id).scalar_subquery()
-    for name, value in TIMES.items()
-}
 CORRECT_COMMENT = {
     "image_count": count_of_comment(Image),
     "file_count": count_of_comment(File),
@@ -67,8 +63,8 @@ def rebuild() -> dict[str, int]:
             with transaction() as connection:
                 connection.execute(locked.with_for_update())
                 connection.execute(sa.update(Post).where(Post.id.in_(batch)).values(CORRECT))
-                topics = sa.update(PostTopic).where(PostTopic.post_id.in_(batch))
-                connection.execute(topics.values(CORRECT_TIMES))
+                topics = sa.update(PostTopic).where(PostTopic.post_id == Post.id)
+                connection.execute(topics.where(Post.id.in_(batch)).values(TIMES))
         for post_id, id in comments:
             with transaction() as connection:
                 connection.execute(sa.select(Post.id).where(Post.id == post_id).with_for_update())

@@ -39,9 +39,11 @@ _KEEP = (
     .with_for_update(read=True, key_share=True)
 )
 _OF_POST = sa.select(PostTopic.topic_id).where(PostTopic.post_id == sa.bindparam("post"))
-_of_posts = PostTopic.post_id.in_(sa.bindparam("posts", expanding=True))
-_ACTIVITY = sa.select(Post.last_activity_at).where(Post.id == PostTopic.post_id).scalar_subquery()
-_REFRESH = sa.update(PostTopic).where(_of_posts).values(last_activity_at=_ACTIVITY)
+_REFRESH = (
+    sa.update(PostTopic)
+    .where(PostTopic.post_id == Post.id, Post.id.in_(sa.bindparam("posts", expanding=True)))
+    .values(last_activity_at=Post.last_activity_at)
+)
 
 
 _SOME_POSTS = (
