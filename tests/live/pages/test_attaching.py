@@ -374,6 +374,7 @@ def test_a_tab_that_is_closed_publishes_all_or_nothing(url, sign_up, tmp_path):
         if draft.count() == 0:
             continue  # the tab had seen that it was published
         draft.click()
+        expect(page.get_by_label("Title")).to_have_value(title)
         noted = page.locator("[name=images]").input_value().split()
         expect(page.locator(ROWS)).to_have_count(len(noted))
         publish(page)
