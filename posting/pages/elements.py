@@ -45,6 +45,11 @@ def initial_of(user: dict[str, Any]) -> Markup:
     return Markup(f' data-initial="{escape(letter)}" data-hue="{hue}"')  # noqa: S704 - escaped
 
 
+def icon(name: str) -> Markup:
+    """Return an icon of `icons.html`. Its meaning is said beside it, perhaps to listeners only."""
+    return Markup(f'<svg aria-hidden="true"><use href="#icon-{name}"/></svg>')  # noqa: S704 - fixed
+
+
 def text(html: str) -> Markup:
     """Return the text of a post or comment, rendered, in the direction in which it is read."""
     return Markup(f'<div class="text" dir="auto">\n{html}</div>')  # noqa: S704 - sanitized

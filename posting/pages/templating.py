@@ -57,6 +57,7 @@ def init_app(app: App) -> None:
         "avatar": elements.avatar,
         "initial_of": elements.initial_of,
         "count": count,
+        "icon": elements.icon,
         "CELL": elements.CELL,
         "COLUMN": elements.COLUMN,
         "image_ids": image_ids,

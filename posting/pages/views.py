@@ -28,6 +28,7 @@ from posting.images.store import (
     get_images_of_comments,
     get_images_of_posts,
 )
+from posting.markdown import excerpt
 from posting.pages import markdown, templating, threads
 from posting.pages.schemas import (
     DeletedQuery,
@@ -111,11 +112,18 @@ def page_of_api(rule: str) -> Callable[[View], View]:
     )
 
 
-def add_thumbnails(posts: Page) -> None:
-    """Add to posts the thumbnail of their first image, or None."""
-    illustrated = [post["id"] for post in posts.items if post["image_count"]]
-    thumbnails = find_thumbnails_of_posts(illustrated) if illustrated else {}
+def add_pictures(posts: Page) -> None:
+    """Add to posts the thumbnail of their first image, or None.
+
+    A post whose text has no words, but one image, has this image as its `photo` instead.
+    """
+    illustrated = [post for post in posts.items if post["image_count"]]
+    photos = [post for post in illustrated if not excerpt(post["content"])]
+    others = [post["id"] for post in illustrated if post not in photos]
+    images = get_images_of_posts([post["id"] for post in photos])
+    thumbnails = find_thumbnails_of_posts(others) if others else {}
     for post in posts.items:
+        post["photo"] = next(iter(images.get(post["id"], ())), None)
         post["thumbnail"] = thumbnails.get(post["id"])
 
 
@@ -137,7 +145,7 @@ def show_latest_posts(query: dict[str, Any]) -> Reply:
     pinned = [] if "cursor" in query else list_pinned_posts()
     others = [post for post in posts.items if not post["pinned"]]  # on every page
     shown = Page([*pinned, *others], posts.next_cursor)
-    add_thumbnails(shown)
+    add_pictures(shown)
     return page("front.html", page=shown, topics=list_topics(), sort=query["sort"])
 
 
@@ -152,7 +160,7 @@ def show_topic(id: str, query: dict[str, Any]) -> Reply:
         topic=id,
         text="beginning",
     )
-    add_thumbnails(posts)
+    add_pictures(posts)
     topics, sort = list_topics(), query["sort"]
     return page("topic.html", page=posts, current=topic, topics=topics, sort=sort)
 
@@ -169,7 +177,7 @@ def show_search_results(query: dict[str, Any]) -> Reply:
     options: dict[str, Any] = {"limit": POSTS_PER_PAGE, "cursor": cursor, "max_length": MAX_LENGTH}
     if show == "posts":
         found = find_posts(words, text="whole", **options)
-        add_thumbnails(found)
+        add_pictures(found)
     else:
         found = find_comments(words, **options)
     terms = parse_query(words)
@@ -227,7 +235,7 @@ def show_member(username: str, query: dict[str, Any]) -> Reply:
     id, cursor = user["id"], query.get("cursor")
     if query["show"] == "posts":
         found = list_posts(limit=POSTS_PER_PAGE, cursor=cursor, author=id, text="beginning")
-        add_thumbnails(found)
+        add_pictures(found)
     else:
         found = list_comments(
             limit=COMMENTS_PER_PAGE, cursor=cursor, author=id, name=id, max_length=MAX_LENGTH

@@ -1,26 +1,26 @@
 // Who is signed in: a mark that sign-in leaves, so that visitors cause no request and no flicker.
 // The event `account` says that this has changed.
 
-import { all, first, onEvent } from "./dom.js";
+import { all } from "./dom.js";
 import { ready, root } from "./page.js";
 import { say } from "./status.js";
 import { PREFIX, read, store } from "./storage.js";
 
-/** @typedef {{id: string, username: string, name: string | null, role: string}} Member */
-
-/** @type {Member | null} */
+/** @type {any} */
 export let me = read("me");
 /** The id of who wrote the texts of this page, even if their session has ended. */
 export let writer = me?.id ?? null;
 
 const html = document.documentElement;
+/** What is known of the reader. */
+export const FIELDS = ["id", "username", "display_name", "role", "avatar_url"];
 
 /**
  * Remember who is signed in.
  * @param {any} user
  */
 export function setMe(user) {
-  me = user && { id: user.id, username: user.username, name: user.display_name, role: user.role };
+  me = user && Object.fromEntries(FIELDS.map((name) => [name, user[name]]));
   writer = me?.id ?? writer;
   store("me", me);
   show();
@@ -30,14 +30,9 @@ export function setMe(user) {
 export const moderates = () => me !== null && me.role !== "member";
 
 /** Show what is for whom. */
-function markPage() {
-  html.classList.toggle("member", me !== null);
-  html.classList.toggle("moderator", moderates());
-  html.classList.toggle("owner", me?.role === "owner");
-}
-
 function show() {
-  markPage();
+  if (me) html.dataset.role = me.role;
+  else delete html.dataset.role;
   showReader(document);
   document.dispatchEvent(new Event("account"));
 }
@@ -48,7 +43,7 @@ function show() {
  */
 export function showReader(part) {
   for (const element of all(part, "[data-my-name]"))
-    element.textContent = me ? me.name || me.username : "Account";
+    element.textContent = me ? me.display_name || me.username : "Account";
   for (const link of all(part, "[data-my-page]")) if (me) link.href = `${root}/@${me.username}`;
   for (const input of all(part, "[data-my-username]")) input.value = me?.username ?? "";
   for (const actions of all(part, "[data-author]")) {
@@ -74,20 +69,6 @@ addEventListener("storage", (event) => {
   show();
 });
 
-/** Close the menu of the header. */
-function closeMenu() {
-  first(document, ".menu[open]")?.removeAttribute("open");
-}
-
-for (const type of ["click", "focusin"])
-  onEvent(type, (target) => target.closest(".menu") || closeMenu());
-onEvent("keydown", (target, event) => {
-  if (event.key !== "Escape") return;
-  const menu = target.closest(".menu[open]");
-  closeMenu();
-  if (menu) first(menu, "summary").focus();
-});
-
 /** Load what signs out when a reader asks for it, since most never do. */
 async function loadSignOut(event) {
   const button = event.target.closest("[data-action=sign-out]");
@@ -104,6 +85,5 @@ async function loadSignOut(event) {
 }
 
 document.addEventListener("click", loadSignOut, true);
-markPage();
 html.classList.add("ready");
 ready(show);

@@ -1,5 +1,6 @@
 // The avatar of a member: a square that they cut out of a picture.
 
+import { me, setMe } from "./account.js";
 import { onAction } from "./actions.js";
 import { result } from "./api.js";
 import { sendRequest } from "./buttons.js";
@@ -91,16 +92,22 @@ onAction("save-avatar", async () => {
   const text = (await response?.text()) ?? "";
   const { data } = result(response?.status ?? 0, text, null, "image");
   crop().hidden = true;
-  showAvatar(data);
+  changeAvatar(data);
   say("Your picture is saved.");
 });
 
 onAction("delete-avatar", async (button) => {
   if (!(await sendRequest(button))) return;
-  showAvatar({ avatar_url: null });
+  changeAvatar({ avatar_url: null });
   first(document, "#avatar").focus();
   say("Your picture is deleted.");
 });
+
+/** @param {{avatar_url: string | null}} user */
+function changeAvatar({ avatar_url }) {
+  setMe({ ...me, avatar_url });
+  showAvatar({ avatar_url });
+}
 
 /**
  * Show the avatar of the reader, if there is one.

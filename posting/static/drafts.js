@@ -11,7 +11,8 @@ import { bodyOf, isChanged } from "./fields.js";
 import { undoButton } from "./offers.js";
 import { root } from "./page.js";
 import { say } from "./status.js";
-import { namesOf, read, store } from "./storage.js";
+import { read, store } from "./storage.js";
+import { namesOf } from "./stored.js";
 import { count } from "./words.js";
 
 /**

@@ -4,7 +4,8 @@ import { setMe, writer } from "./account.js";
 import { onAction } from "./actions.js";
 import { goTo, root } from "./page.js";
 import { Problem } from "./problem.js";
-import { namesOf, store } from "./storage.js";
+import { store } from "./storage.js";
+import { namesOf } from "./stored.js";
 
 const TIMEOUT = 30_000; // milliseconds
 

@@ -40,10 +40,8 @@ async function showNews() {
     link.textContent = `${numberOf(post.new)} new`;
     const title = shown.get(post.id).closest("article").querySelector("h2, h3").textContent;
     link.setAttribute("aria-label", `${link.textContent} in ${title}`);
-    const news = document.createElement("span");
-    news.className = "news";
-    news.append(" · ", link);
-    shown.get(post.id).after(news);
+    link.className = "news";
+    shown.get(post.id).before(link, " ");
   }
 }
 

@@ -11,8 +11,8 @@ ready(() => {
   sayWhatIsLeft();
 });
 
-// Visitors have read nothing before, so they do not load what shows the news.
-document.addEventListener("account", () => me && import("./news.js").catch(() => {}));
+// Visitors do not load what only members see.
+document.addEventListener("account", () => me && import("./personal.js").catch(() => {}));
 
 // A page that comes back from the browser's memory may show what has changed since.
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());

@@ -21,6 +21,13 @@ export const openerOf = (form) => openers.get(form);
 export const focusText = (form) => first(form, "textarea").focus();
 
 /**
+ * Focus an element, or the button of the closed menu that it is in.
+ * @param {HTMLElement} element
+ */
+export const focusOn = (element) =>
+  (first(element.closest("details:not([open])") ?? element, "summary") ?? element).focus();
+
+/**
  * Open a form below what a button is about, after `fill` has filled it.
  * @param {string} template
  * @param {HTMLElement} button
@@ -59,7 +66,7 @@ export function closeForm(form) {
   const opener = openerOf(form);
   form.remove();
   // The buttons are new if the session or the page has changed.
-  (opener.isConnected ? opener : first(place, ".actions a, .meta a")).focus();
+  focusOn(opener.isConnected ? opener : first(place, ".actions a, .meta a"));
   if (form.dataset.draft && isChanged(form))
     say("Your text is kept.", linkTo("Unsent texts", `${root}/unsent`));
 }

@@ -30,16 +30,3 @@ export function store(name, value) {
     return false; // it is full or turned off
   }
 }
-
-/**
- * Return the names of all values that begin with `start`.
- * @param {string} start
- */
-export function namesOf(start) {
-  try {
-    const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX + start));
-    return names.map((name) => name.slice(PREFIX.length));
-  } catch {
-    return [];
-  }
-}

@@ -17,7 +17,7 @@ import { onForm } from "./forms.js";
 import "./gallery.js";
 import "./main.js";
 import { linkTo } from "./offers.js";
-import { focusText, openedForm, openerOf, openForm, openQuestion } from "./opening.js";
+import { focusOn, focusText, openedForm, openerOf, openForm, openQuestion } from "./opening.js";
 import { goTo, ready, root } from "./page.js";
 import "./reporting.js";
 import { say, sayNext } from "./status.js";
@@ -47,24 +47,24 @@ function showActions(comment) {
   const place = first(comment, ".actions");
   if (!place) return;
   const url = `${root}/comments/${idOf(comment)}`;
-  for (const button of [...copyOf("comment-actions").children]) {
+  const actions = copyOf("comment-actions");
+  for (const button of all(actions, "li > button")) {
     const { action } = button.dataset;
-    if (!mayDo(action, comment)) continue;
+    if (!mayDo(action, comment)) button.parentElement.remove();
     button.dataset.url = action === "report" ? `${url}/reports` : url;
-    place.insertBefore(button, first(place, "[data-action=fold]"));
   }
+  if (me) place.append(...actions.children, ...all(place, "[data-action=fold]"));
   const by = first(comment, ".meta");
   by.id = `${comment.id}-by`;
-  for (const action of place.children) action.setAttribute("aria-describedby", by.id);
+  for (const action of all(place, "a, button, summary"))
+    action.setAttribute("aria-describedby", by.id);
 }
 
-/** Return whether the reader may do something with a comment. Who may delete it need not report it. */
+/** Return whether a member may do something with a comment. Who may delete it need not report it. */
 function mayDo(action, comment) {
-  if (me === null) return false;
-  const isAuthor = comment.dataset.by === me.id;
+  const isAuthor = comment.dataset.by === me?.id;
   const mayDelete = isAuthor || moderates();
-  const mayDo = { edit: isAuthor, "delete-comment": mayDelete, report: !mayDelete };
-  return action === "open-reactions" || mayDo[action];
+  return { edit: isAuthor, "delete-comment": mayDelete, report: !mayDelete }[action];
 }
 
 function openReply(link) {
@@ -163,7 +163,7 @@ async function showChange(text, ids, url = location.href) {
     await refresh();
     const shown = ids.map((id) => document.getElementById(id)).find(Boolean);
     if (shown.tabIndex < 0) shown.tabIndex = -1; // so that it can have the focus
-    shown.focus();
+    focusOn(shown);
     say(text);
   } catch {
     sayNext(text);

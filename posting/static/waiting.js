@@ -1,7 +1,7 @@
 // How many reports and applications wait for a moderator: beside the links to the page of moderation.
-// One tab asks, at most once a minute, and it also asks whether the reader is a moderator.
+// One tab asks, at most once a minute, and it also asks for the role and the face of the reader.
 
-import { me, moderates, setMe } from "./account.js";
+import { FIELDS, me, moderates, setMe } from "./account.js";
 import { isDue, numberOf } from "./counts.js";
 import { all } from "./dom.js";
 import { ready, root } from "./page.js";
@@ -38,7 +38,7 @@ async function ask() {
   store(NAME, { ...known(), asked }); // before the response, for the other tabs
   const user = await fetchJson("/users/me");
   if (user === null || user.id !== me?.id) return; // they have signed out meanwhile
-  if (user.role !== me.role) setMe(user);
+  if (FIELDS.some((name) => user[name] !== me[name])) setMe(user);
   await countWaiting();
 }
 
