@@ -194,6 +194,7 @@ def report(page: Page) -> None:
 
 def delete(page: Page) -> None:
     """Open the form to delete what another member has written."""
+    page.locator("#post .rare summary").click()
     page.locator("#post").get_by_role("button", name="Delete").click()
     page.locator(".opened").wait_for()
 

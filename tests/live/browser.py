@@ -91,14 +91,26 @@ def close_tab(tab: Page) -> None:
 
 
 def name_of(member: Page) -> str:
-    summary = member.locator(".menu summary")
-    expect(summary).not_to_have_text("Account")  # until the page knows who has signed in
-    return summary.inner_text()
+    name = member.locator(".menu [data-my-name]")
+    expect(name).not_to_have_text("Account")  # until the page knows who has signed in
+    return name.inner_text()
+
+
+def open_menu(page: Page) -> None:
+    """Open the menu of the reader in the header."""
+    page.locator(".menu summary").click()
+
+
+def press_rare(part: Page | Locator, name: str) -> None:
+    """Press a button in the menu of the rare actions of a post or a comment."""
+    menu = part.locator(f'.rare:has(button:text-is("{name}"))').first
+    menu.locator("summary").click()
+    menu.get_by_role("button", name=name, exact=True).click()
 
 
 def press_sign_out(page: Page) -> None:
     """Ask to sign out by the menu in the header."""
-    page.locator(".menu summary").click()
+    open_menu(page)
     page.get_by_role("button", name="Sign out").click()
 
 
@@ -153,7 +165,8 @@ def tab_to(page: Page, name: str, *keys: str) -> None:
     """Press Tab until the element with this text or label has the focus, and then other keys."""
     find = """() => {
       const element = document.activeElement;
-      return element.labels?.[0]?.textContent.trim() || element.textContent.trim();
+      const label = element.labels?.[0] ?? element;
+      return label.textContent.trim() || element.ariaLabel;
     }"""
     for _ in range(60):
         page.keyboard.press("Tab")

@@ -16,6 +16,7 @@ from tests.live.browser import (
     expect_post,
     fill_editor,
     name_of,
+    press_rare,
     publish,
     tab_to,
     type_into,
@@ -265,7 +266,7 @@ class TestInComments:
         expect(page.locator(".opened [name=images]")).to_have_value(re.compile("."))
         page.locator(".opened").get_by_role("button", name="Reply", exact=True).click()
         expect(comments.locator("figure img")).to_have_count(2)
-        comments.first.get_by_role("button", name="Edit").click()
+        press_rare(comments.first, "Edit")
         opened = page.locator(".opened")
         expect(opened.locator("[data-images] > li")).to_have_count(1)
         opened.get_by_role("button", name=re.compile("^Remove")).click()

@@ -4,7 +4,15 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.live.browser import ADD_COMMENTS, answer, fill_editor, publish, reply_to, write
+from tests.live.browser import (
+    ADD_COMMENTS,
+    answer,
+    fill_editor,
+    press_rare,
+    publish,
+    reply_to,
+    write,
+)
 
 
 def test_what_was_written_is_shown_in_place_and_has_the_focus(sign_up):
@@ -18,14 +26,14 @@ def test_what_was_written_is_shown_in_place_and_has_the_focus(sign_up):
     expect(page.get_by_label("Your comment")).to_have_value("")
     reply_to(page, first, "Cloth too.")
     expect(page.locator(".level-2")).to_be_focused()
-    first.get_by_role("button", name="Edit").click()
+    press_rare(first, "Edit")
     page.get_by_label("Edit your comment").fill("And linen?")
     page.get_by_role("button", name="Save").click()
     expect(first).to_contain_text("And linen?")
     expect(first).to_be_focused()
     expect(page.get_by_role("status")).to_have_text("Your edit is saved.")
     page.on("dialog", lambda dialog: dialog.accept())
-    page.locator(".level-2").get_by_role("button", name="Delete").click()
+    press_rare(page.locator(".level-2"), "Delete")
     expect(page.locator(".level-2")).to_have_count(0)
     expect(first).to_be_focused()
     expect(page.get_by_role("status")).to_have_text("The comment is deleted.")

@@ -9,6 +9,7 @@ from tests.live.browser import (
     expect_post,
     fill_editor,
     name_of,
+    press_rare,
     press_sign_out,
     publish,
     write,
@@ -184,7 +185,7 @@ class TestDrafts:
         page.get_by_role("link", name="Reply").click()
         page.get_by_label("Your reply").fill("Cloth too.")
         page.on("dialog", lambda dialog: dialog.accept())
-        page.get_by_role("button", name="Delete").last.click()
+        press_rare(page.locator(".level-1"), "Delete")
         expect(page.get_by_text("The comment is deleted.")).to_be_visible()
         page.goto("/unsent")
         page.get_by_text("The text", exact=True).click()

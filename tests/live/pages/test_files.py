@@ -5,7 +5,16 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.live.browser import TEXT, TIMEOUT, TITLE, expect_post, fill_editor, publish, tab_to
+from tests.live.browser import (
+    TEXT,
+    TIMEOUT,
+    TITLE,
+    expect_post,
+    fill_editor,
+    press_rare,
+    publish,
+    tab_to,
+)
 
 ROWS = "form:visible [data-downloads] > li"
 
@@ -82,7 +91,7 @@ def test_a_comment_and_its_edit_have_files(sign_up, documents):
     page.get_by_role("button", name="Comment", exact=True).click()
     expect(downloads(page, ".thread")).to_have_text(["minutes.pdf"])
     expect(page.locator(ROWS)).to_have_count(0)
-    page.locator(".thread").get_by_role("button", name="Edit").click()
+    press_rare(page.locator(".thread"), "Edit")
     opened = page.locator(".opened")
     expect(opened.locator("[data-downloads] > li")).to_have_count(1)
     opened.get_by_role("button", name="Remove minutes.pdf").click()

@@ -78,6 +78,7 @@ def test_what_does_not_work_is_said_by_keyboard(by_keyboard):
     held[0].continue_()
     expect(page.locator(".level-1")).to_be_focused()
     page.context.set_offline(True)
+    tab_to(page, "More actions", "Enter")
     tab_to(page, "Delete", "Enter")
     expect(page.get_by_role("status")).to_have_text(
         "There is no connection, so nothing was deleted. Try again."

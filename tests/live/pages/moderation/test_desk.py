@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import requests
 from playwright.sync_api import expect
 
-from tests.live.browser import PASSWORD, name_of, write
+from tests.live.browser import PASSWORD, name_of, open_menu, write
 from tests.live.layout import OVERFLOW
 from tests.live.moderation import flask, press, reports, status
 
@@ -33,7 +33,7 @@ def test_the_desk_asks_once_for_each_list(url, sign_up_moderator):
 
 def test_what_waits_is_counted_beside_the_link(url, sign_up, sign_up_moderator):
     ada, morgan = sign_up(), sign_up_moderator()
-    waiting = morgan.locator("nav > a [data-waiting]")
+    waiting = morgan.locator(".menu summary [data-waiting]")
     expect(waiting).to_be_hidden()
     write(ada)
     morgan.goto(ada.url)
@@ -48,15 +48,15 @@ def test_what_waits_is_counted_beside_the_link(url, sign_up, sign_up_moderator):
     morgan.context.clock.set_fixed_time(datetime.now(UTC) + timedelta(minutes=2))
     morgan.goto("/")
     expect(waiting).to_have_text("2")
-    expect(ada.locator("nav > a [data-waiting]")).to_be_hidden()
+    expect(ada.locator(".menu summary [data-waiting]")).to_be_hidden()
     morgan.goto("/moderation")
     expect(waiting).to_have_text("2")
     reports(morgan).last.get_by_role("button", name="Dismiss").click()
     morgan.get_by_role("button", name="Dismiss the report").click()
     expect(waiting).to_have_text("1")
     morgan.set_viewport_size({"width": 360, "height": 740})
-    morgan.locator(".menu summary").click()
-    expect(morgan.locator(".menu [data-waiting]")).to_have_text("1")
+    open_menu(morgan)
+    expect(morgan.locator(".menu li [data-waiting]")).to_have_text("1")
     assert not morgan.evaluate(OVERFLOW)
 
 
@@ -150,6 +150,8 @@ def test_members_and_visitors_have_no_desk(people, url, sign_up, fresh_url):
     ada.wait_for_load_state("networkidle")
     assert f"{url}/reports" not in asked
     expect(ada.get_by_role("heading", name="Log")).to_be_hidden()
+    open_menu(ada)
+    expect(ada.get_by_role("link", name="My page")).to_be_visible()
     expect(ada.get_by_role("link", name="Moderation")).to_be_hidden()
     visitor = people.open_page(base_url=url)
     visitor.goto("/moderation")
@@ -160,18 +162,21 @@ def test_members_and_visitors_have_no_desk(people, url, sign_up, fresh_url):
     flask(fresh_url, "users", "promote", name_of(ada))
     ada.reload()  # which asks the service who the reader is
     expect(ada.get_by_role("heading", name="Log")).to_be_visible()
+    open_menu(ada)
     expect(ada.get_by_role("link", name="Moderation")).to_be_visible()
 
 
 def test_a_role_that_changes_is_seen_without_a_new_sign_in(sign_up, fresh_url):
     ada = sign_up()
-    link = ada.get_by_role("link", name="Moderation")
+    link = ada.locator(".menu").get_by_text("Moderation")
     for minutes, command in ((2, "promote"), (4, "demote")):
         flask(fresh_url, "users", command, name_of(ada))
         time = datetime.now(UTC) + timedelta(minutes=minutes)
         ada.context.clock.set_fixed_time(time)  # so that the page asks again
         ada.goto("/")
-        expect(link).to_have_count(1 if command == "promote" else 0)
+        open_menu(ada)
+        expect(ada.get_by_role("link", name="My page")).to_be_visible()
+        expect(link).to_be_visible(visible=command == "promote")
 
 
 def test_a_list_that_does_not_arrive_says_why(sign_up_moderator):

@@ -12,11 +12,13 @@ def test_by_keyboard(sign_up, sign_up_moderator):
     write(ada, "On looms")
     answer(ada, "Buy them now.")
     grace.goto(ada.url)
-    tab_to(grace, "Report", "Enter")  # on the post
+    tab_to(grace, "More actions", "Enter")  # on the post
+    tab_to(grace, "Report", "Enter")
     grace.keyboard.type(ADVERTISING)
     tab_to(grace, "Report", "Enter")
     expect(status(grace)).to_contain_text("Thank you.")
     morgan.goto("/")
+    tab_to(morgan, name_of(morgan), "Enter")
     tab_to(morgan, "Moderation", "Enter")
     morgan.wait_for_url("**/moderation")
     expect(reports(morgan)).to_be_visible()

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.live.browser import answer, name_of, sign_in, write
+from tests.live.browser import answer, name_of, press_rare, sign_in, write
 from tests.live.moderation import ADVERTISING, expect_in_inbox, fill_opened, press, status
 
 
@@ -126,7 +126,7 @@ def test_an_account_is_deleted_when_nothing_by_it_is_left(url, sign_up, sign_up_
     fill_opened(morgan, "", account)
     expect(morgan.locator(".opened .problem")).to_contain_text("has posts or comments left")
     ada.once("dialog", lambda dialog: dialog.accept())
-    press(ada.locator("#post"), "Delete")
+    press_rare(ada.locator("#post"), "Delete")
     expect(status(ada)).to_have_text("The post is deleted.")
     press(morgan.locator(".opened"), account)
     expect(morgan).to_have_url(f"{url}/moderation")

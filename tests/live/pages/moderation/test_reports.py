@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.live.browser import answer, expect_post, name_of, sign_in, write
+from tests.live.browser import answer, expect_post, name_of, open_menu, press_rare, sign_in, write
 from tests.live.moderation import (
     ADVERTISING,
     expect_in_inbox,
@@ -18,11 +18,15 @@ def test_from_a_report_to_a_suspension(sign_up, sign_up_moderator):
     ada, grace, morgan = sign_up(), sign_up(), sign_up_moderator()
     author, reporter = name_of(ada), name_of(grace)
     write(ada, "Cheap looms", "Buy them *now*.")
-    expect(ada.locator("#post").get_by_role("button", name="Report")).to_be_hidden()
+    expect(ada.locator("#post [data-action=report]")).to_be_hidden()
+    ada.locator("#post .rare summary").click()
+    expect(ada.get_by_role("button", name="Delete", exact=True)).to_be_visible()
+    expect(ada.locator("#post [data-action=report]")).to_be_hidden()
     grace.goto(ada.url)
     report(grace, grace.locator("#post"))
     expect_in_inbox(morgan, f"{reporter} reported a post")
 
+    open_menu(morgan)
     morgan.get_by_role("link", name="Moderation").click()
     row = reports(morgan)
     for text in (f"Post by {author}", "Buy them now.", f"Reported by {reporter}", ADVERTISING):
@@ -64,12 +68,12 @@ def test_one_thing_is_reported_once(sign_up):
     write(ada)
     grace.goto(ada.url)
     report(grace, grace.locator("#post"))
-    press(grace.locator("#post"), "Report")
+    press_rare(grace.locator("#post"), "Report")
     fill_opened(grace, "Once more.", "Report")
     expect(grace.locator(".opened .problem")).to_contain_text("You have reported this already.")
     grace.keyboard.press("Escape")
     expect(grace.locator(".opened")).to_have_count(0)
-    expect(grace.locator("#post").get_by_role("button", name="Report")).to_be_focused()
+    expect(grace.locator("#post .rare summary")).to_be_focused()
 
 
 def test_two_moderators_do_not_get_in_each_others_way(sign_up, sign_up_moderator):
