@@ -21,6 +21,7 @@ export async function showInvitations() {
   const section = first(document, "[data-inviters]");
   if (!section) return; // sign-up is closed
   section.hidden = section.dataset.inviters === "moderators" && !moderates();
+  first(document, "[data-tabs] > [href='#invitations']").hidden = section.hidden;
   if (!section.hidden) await showList();
 }
 

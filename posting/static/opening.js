@@ -39,7 +39,7 @@ export function openForm(template, button, fill) {
   form.classList.add("opened");
   openers.set(form, button);
   fill(form);
-  button.closest("article, li, section").append(form);
+  button.closest("article, li:not(.rare li), section").append(form);
   restoreDraft(form);
   return form;
 }

@@ -8,7 +8,7 @@ import { showAvatar } from "./avatar.js";
 import { sendRequest } from "./buttons.js";
 import { first } from "./dom.js";
 import { restoreDraft } from "./drafts.js";
-import { bodyOf, noticeOf } from "./fields.js";
+import { bodyOf } from "./fields.js";
 import { onForm } from "./forms.js";
 import { showInvitations } from "./invitations.js";
 import { forget, mayDeleteTexts } from "./leaving.js";
@@ -22,6 +22,7 @@ import { showPush } from "./pushing.js";
 import { showCodesLeft } from "./recovery.js";
 import { listOf, showRows } from "./rows.js";
 import { showSecret } from "./secrets.js";
+import "./tabs.js";
 
 const SCOPES = { read: "May read", write: "May read and write", feed: "For a feed reader" };
 const SECRET = "Your new token. Copy it now: it is not shown again.";
@@ -139,6 +140,6 @@ ready(() => {
     .then(showLists)
     .then(showPush)
     .catch((problem) => {
-      noticeOf(form).textContent ||= problem.message;
+      first(document, "#settings-problem").textContent = problem.message;
     });
 });

@@ -23,7 +23,7 @@ ACTIONS = """() => [...document.querySelectorAll(".post .actions > *")]
   .filter((element) => element.checkVisibility())
   .map((element) => {
     const range = new Range();
-    range.selectNodeContents(element);
+    range.selectNodeContents(element.querySelector("summary") ?? element);
     const {left, right} = range.getBoundingClientRect();
     return [left, right];
   })"""

@@ -196,10 +196,10 @@ def test_a_list_of_posts_says_what_is_new(url, sign_up):
     ids = grace.evaluate(ADD_COMMENTS, ["One", "Two"])
     ada.goto("/")
     looms = ada.locator(".posts article").first
-    expect(looms).to_contain_text("2 comments · 2 new")
+    expect(looms).to_contain_text("2 new 2 comments")
     expect(ada.locator(".news")).to_have_count(1)
     ada.goto(f"/@{name_of(ada)}")
-    expect(ada.locator(".news")).to_have_text("· 2 new")
+    expect(ada.locator(".news")).to_have_text("2 new")
     ada.get_by_role("link", name="2 new").click()
     expect(ada.locator(".thread > li:target")).to_have_id(f"c-{ids[0]}")
     expect(ada.locator(".new")).to_have_count(2)

@@ -1,0 +1,16 @@
+// The tabs of a page. The style sheet shows the one that the URL names; this says which one it is.
+
+import { all } from "./dom.js";
+import { ready } from "./page.js";
+
+function markTab() {
+  const shown = all(document, ".tab").find((tab) => tab.checkVisibility());
+  for (const link of all(document, "[data-tabs] > a")) {
+    if (link.hash === `#${shown?.id}`) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+addEventListener("hashchange", markTab);
+document.addEventListener("account", markTab);
+ready(markTab);
