@@ -158,14 +158,18 @@ def use_code(page: Page) -> None:
 
 def create_secrets(page: Page) -> None:
     """Make recovery codes, an invitation and a token in the settings."""
+    tabs = page.get_by_role("navigation", name="Settings")
+    tabs.get_by_role("link", name="Security").click()
     page.get_by_label("Your password, to be sure").fill(PASSWORD)
     page.get_by_role("button", name="Make ten new codes").click()
     page.locator(".codes").wait_for()
+    tabs.get_by_role("link", name="Invitations").click()
     page.get_by_label("Whom it is for").fill(
         "For the people in the new house at the end of the street"
     )
     page.get_by_role("button", name="Create an invitation").click()
     page.locator("[data-invitations] > li").first.wait_for()
+    tabs.get_by_role("link", name="Programs").click()
     page.get_by_label("Name", exact=True).fill("Backup")
     page.get_by_role("button", name="Create a token").click()
     page.locator("[data-tokens] > li").first.wait_for()

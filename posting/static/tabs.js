@@ -6,8 +6,12 @@ import { ready } from "./page.js";
 function markTab() {
   const shown = all(document, ".tab").find((tab) => tab.checkVisibility());
   for (const link of all(document, "[data-tabs] > a")) {
-    if (link.hash === `#${shown?.id}`) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+    const isShown = link.hash === `#${shown?.id}`;
+    if (!isShown) link.removeAttribute("aria-current");
+    else {
+      link.setAttribute("aria-current", "true");
+      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
   }
 }
 

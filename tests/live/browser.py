@@ -101,6 +101,12 @@ def open_menu(page: Page) -> None:
     page.locator(".menu summary").click()
 
 
+def open_tab(page: Page, name: str) -> None:
+    """Open a tab of the settings."""
+    tabs = page.get_by_role("navigation", name="Settings")
+    tabs.get_by_role("link", name=name, exact=True).click()
+
+
 def press_rare(part: Page | Locator, name: str) -> None:
     """Press a button in the menu of the rare actions of a post or a comment."""
     menu = part.locator(f'.rare:has(button:text-is("{name}"))').first

@@ -123,7 +123,7 @@ class TestDrafts:
             dialog.dismiss() if len(questions) == 1 else dialog.accept()
 
         page.on("dialog", answer_them)
-        page.goto("/settings")
+        page.goto("/settings#account")
         page.get_by_label("Your username, to be sure").fill(name)
         page.get_by_role("button", name="Delete my account").click()
         expect(page.get_by_role("button", name="Delete my account")).to_be_visible()

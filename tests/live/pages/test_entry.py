@@ -14,6 +14,7 @@ from tests.live.browser import (
     TOUCH,
     expect_post,
     name_of,
+    open_tab,
     sign_in,
     sign_out,
     tab_to,
@@ -106,7 +107,7 @@ class TestJourneys:
         expect(stranger.get_by_text("You need an invitation to sign up.")).to_be_visible()
         expect(stranger.get_by_label("Username")).to_be_hidden()
 
-        morgan.goto("/settings")
+        morgan.goto("/settings#invitations")
         link = create_invitation(morgan, "For Grace")
         assert link.startswith(f"{site.url}/signup#")
         row = rows_of(morgan).filter(has_text="For Grace")
@@ -128,9 +129,9 @@ class TestJourneys:
         expect(row).to_contain_text("Used up")
         expect(row).to_contain_text("Signed up with it: grace")
         expect(row.get_by_role("button", name="End")).to_be_hidden()
-        grace.goto("/settings")
+        grace.goto("/settings#security")
         expect(grace.locator("[data-sessions] > li")).to_have_count(1)
-        expect(grace.get_by_role("heading", name="Invitations")).to_be_hidden()
+        expect(grace.get_by_role("link", name="Invitations")).to_be_hidden()
 
         codes = create_codes(grace)
         sign_out(grace)
@@ -248,7 +249,7 @@ class TestChoosingAPassword:
     def test_a_recovery_code_works_once(self, url, people, sign_up):
         ada = sign_up()
         name = name_of(ada)
-        ada.goto("/settings")
+        ada.goto("/settings#security")
         expect(ada.locator("[data-codes-left]")).to_have_text("You have no codes.")
         code, other, *rest = create_codes(ada)
         assert len(rest) == 8
@@ -261,6 +262,7 @@ class TestChoosingAPassword:
         )
         use_code(page, name, code.replace("-", " "), NEW_PASSWORD)
         expect(page).to_have_url(f"{url}/settings")
+        open_tab(page, "Security")
         expect(page.locator("[data-codes-left]")).to_contain_text("You have 9 codes, made on")
         page.goto("/reset")  # those who are signed in may come here too
         use_code(page, name, code, PASSWORD)
@@ -275,7 +277,7 @@ class TestChoosingAPassword:
     def test_without_a_session_the_member_only_signs_in_again(self, url, people, sign_up):
         ada = sign_up()
         name = name_of(ada)
-        ada.goto("/settings")
+        ada.goto("/settings#security")
         code = create_codes(ada)[0]
         page = people.open_page(base_url=url)
         page.route(
@@ -297,7 +299,7 @@ def is_post(route):
 class TestSecretsInTheSettings:
     def test_they_can_be_copied(self, sign_up):
         page = sign_up(permissions=["clipboard-read", "clipboard-write"])
-        page.goto("/settings")
+        page.goto("/settings#security")
         codes = create_codes(page)
         page.get_by_role("group", name="Your new recovery codes").get_by_role(
             "button", name="Copy"
@@ -306,6 +308,7 @@ class TestSecretsInTheSettings:
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.startswith(f"Recovery codes of {name_of(page)}.")
         assert copied.splitlines()[-10:] == codes
+        open_tab(page, "Programs")
         page.get_by_label("Name", exact=True).fill("Reader")
         page.get_by_label("Read feeds, in a feed reader").check()
         page.get_by_role("button", name="Create a token").click()
@@ -325,7 +328,7 @@ class TestSecretsInTheSettings:
     def test_what_a_browser_does_not_copy_is_selected(self, sign_up):
         page = sign_up()
         page.add_init_script("delete Navigator.prototype.clipboard")  # as without https
-        page.goto("/settings")
+        page.goto("/settings#security")
         codes = create_codes(page)
         page.get_by_role("button", name="Copy").click()
         expect(page.get_by_role("status")).to_contain_text("It is selected")
@@ -333,7 +336,7 @@ class TestSecretsInTheSettings:
 
     def test_recovery_codes_are_printed_alone(self, sign_up):
         page = sign_up()
-        page.goto("/settings")
+        page.goto("/settings#security")
         codes = create_codes(page)
         page.evaluate("window.print = () => { document.title = 'Printed'; }")
         page.get_by_role("button", name="Print").click()
@@ -348,7 +351,7 @@ class TestSecretsInTheSettings:
 
     def test_recovery_codes_need_the_password(self, sign_up):
         page = sign_up()
-        page.goto("/settings")
+        page.goto("/settings#security")
         page.get_by_label("Your password, to be sure").fill("not the password")
         page.get_by_role("button", name="Make ten new codes").click()
         expect(page.locator("#recovery-codes-current_password-error")).to_have_text(
@@ -363,7 +366,7 @@ class TestInvitationsInTheSettings:
 
     def test_one_is_ended(self, url, sign_up, people):
         ada = sign_up()
-        ada.goto("/settings")
+        ada.goto("/settings#invitations")
         link = create_invitation(ada, "For the choir", uses="12", days="90")
         expect(rows_of(ada)).to_contain_text("For 12 more people, until")
         questions = []
@@ -384,7 +387,7 @@ class TestInvitationsInTheSettings:
 
     def test_moderators_see_those_of_others(self, url, fresh_url, sign_up):
         ada, morgan = sign_up(), sign_up()
-        ada.goto("/settings")
+        ada.goto("/settings#invitations")
         create_invitation(ada, "For the choir")
         subprocess.run(
             [sys.executable, "-m", "flask", "users", "promote", name_of(morgan)],
@@ -392,7 +395,7 @@ class TestInvitationsInTheSettings:
             env=os.environ | {"POSTING_DATABASE_URL": fresh_url},
             check=True,
         )
-        morgan.goto("/settings")
+        morgan.goto("/settings#invitations")
         row = rows_of(morgan).filter(has_text="For the choir")
         expect(row).to_contain_text(f" · by {name_of(ada)}")
         expect(rows_of(ada)).not_to_contain_text(" · by")
@@ -407,7 +410,7 @@ class TestInvitationsInTheSettings:
     )
     def test_a_wrong_number_is_named(self, sign_up, label, name, wrong, words):
         page = sign_up()
-        page.goto("/settings")
+        page.goto("/settings#invitations")
         page.get_by_label(label).fill(wrong)
         page.get_by_role("button", name="Create an invitation").click()
         expect(page.locator(f"#invitation-{name}-error")).to_have_text(words)
@@ -422,7 +425,7 @@ class TestInvitationsInTheSettings:
         for number in range(21):
             body = {"note": f"Number {number}"}
             assert client.post(f"{url}/invitations", json=body, timeout=20).status_code == 201
-        page.goto("/settings")
+        page.goto("/settings#invitations")
         expect(rows_of(page)).to_have_count(20)
         page.get_by_role("button", name="Older invitations").click()
         expect(rows_of(page)).to_have_count(21)
@@ -432,15 +435,15 @@ class TestInvitationsInTheSettings:
 
     def test_by_touch_and_by_keyboard(self, url, sign_up):
         phone = sign_up(**TOUCH)
-        phone.goto("/settings")
+        phone.goto("/settings#invitations")
         link = create_invitation(phone, "For Grace", uses="2")
         assert requests.get(link, timeout=20).ok
         page = sign_up()
-        page.goto("/settings")
+        page.goto("/settings#invitations")
         type_into(page, "Whom it is for", "For Grace")
         tab_to(page, "Create an invitation", "Enter")
         expect(page.get_by_label("The link of your invitation.")).to_be_focused()
         page.on("dialog", lambda dialog: dialog.accept())
-        page.locator("[data-codes-left]").click()
+        page.locator("#invitations h2").click()
         tab_to(page, "End", "Enter")
         expect(rows_of(page)).to_have_count(0)

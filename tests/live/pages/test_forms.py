@@ -12,6 +12,7 @@ from tests.live.browser import (
     expect_post,
     fill_editor,
     name_of,
+    open_tab,
     press_rare,
     publish,
     write,
@@ -129,10 +130,12 @@ def test_what_is_kept_without_a_connection_is_a_text_alone(people, url, sign_up)
     page.goto("/settings")
     expect(page.get_by_label("Username", exact=True)).not_to_have_value("")
     page.context.set_offline(True)
+    open_tab(page, "Programs")
     page.get_by_label("Name", exact=True).fill("Backup")
     page.get_by_role("button", name="Create a token").click()
     token = page.locator("form[data-form=token] > .problem")
     expect(token).to_have_text("There is no connection. Try again.")
+    open_tab(page, "Profile")
     page.get_by_label("About you").fill("I write.")
     page.get_by_role("button", name="Save").click()
     profile = page.locator("form[data-form=profile] > .problem")
@@ -141,7 +144,7 @@ def test_what_is_kept_without_a_connection_is_a_text_alone(people, url, sign_up)
 
 def test_a_session_that_ends_before_what_is_not_kept(sign_up):
     page = sign_up()
-    page.goto("/settings")
+    page.goto("/settings#programs")
     page.wait_for_load_state("networkidle")
     page.context.clear_cookies()
     page.get_by_label("Name", exact=True).fill("Backup")
@@ -152,7 +155,9 @@ def test_a_session_that_ends_before_what_is_not_kept(sign_up):
 def test_choices_have_a_legend(sign_up):
     page = sign_up()
     page.goto("/settings")
-    for name, number in (("What it may do", 3), ("Your posts and comments", 2)):
+    choices = (("Programs", "What it may do", 3), ("Account", "Your posts and comments", 2))
+    for tab, name, number in choices:
+        open_tab(page, tab)
         group = page.get_by_role("group", name=name)
         expect(group.get_by_role("radio")).to_have_count(number)
 

@@ -17,6 +17,7 @@ from tests.live.browser import (
     expect_post,
     fill_editor,
     name_of,
+    open_tab,
     press_rare,
     sign_in,
     sign_out,
@@ -100,15 +101,18 @@ def test_the_settings_of_a_member(url, people, sign_up):
     expect(other).to_have_url(f"{url}/settings")
     expect(other.get_by_label("Username", exact=True)).to_have_value(name)
 
-    ada.goto("/settings")
+    ada.goto("/settings#security")
     expect(ada.locator("[data-sessions] li")).to_have_count(2)
     ada.locator("[data-sessions]").get_by_role("button", name="End").click()
     expect(ada.locator("[data-sessions] li")).to_have_count(1)
+    open_tab(ada, "Profile")
     ada.get_by_label("Display name").fill("Ada Lovelace")
     ada.get_by_label("About you").fill("I write about engines.")
     ada.get_by_role("button", name="Save").click()
     expect(ada.locator(".menu summary")).to_have_text("Ada Lovelace")
+    open_tab(ada, "Programs")
     check_tokens(url, ada)
+    open_tab(ada, "Security")
     ada.get_by_label("Current password").fill("a wrong password")
     ada.get_by_label("New password").fill(NEW_PASSWORD)
     ada.get_by_role("button", name="Change the password").click()
@@ -128,7 +132,7 @@ def test_the_settings_of_a_member(url, people, sign_up):
     sign_in(ada, name, NEW_PASSWORD)
     expect(ada).to_have_url(f"{url}/")
     expect(ada.locator(".menu summary")).to_have_text("Ada Lovelace")
-    ada.goto("/settings")
+    ada.goto("/settings#account")
     ada.get_by_label("Delete my posts and comments too").check()
     ada.get_by_role("button", name="Delete my account").click()
     expect(ada.locator("#delete-username-error")).to_have_text("Type your username, to be sure.")
@@ -285,6 +289,7 @@ def test_a_member_changes_the_account_by_keyboard(url, by_keyboard, new_name):
     tab_to(page, new_name, "Enter")
     tab_to(page, "Settings", "Enter")
     page.wait_for_url("**/settings")
+    tab_to(page, "Security", "Enter")
     expect(page.locator("[data-sessions] li")).to_have_count(2)
     tab_to(page, "End", "Enter")
     expect(page.locator("[data-sessions]")).to_be_focused()
@@ -307,6 +312,7 @@ def test_a_member_changes_the_account_by_keyboard(url, by_keyboard, new_name):
     tab_to(page, new_name, "Enter")
     tab_to(page, "Settings", "Enter")
     page.wait_for_url("**/settings")
+    tab_to(page, "Account", "Enter")
     tab_to(page, "Keep my posts and comments, without my name")
     page.keyboard.press("ArrowDown")
     type_into(page, "Your username, to be sure", new_name)
@@ -382,6 +388,7 @@ def test_a_member_leaves_by_touch(by_touch, new_name):
         page.get_by_role("button", name="Sign out").tap()
     expect(page.get_by_label("Title")).to_have_value("Unfinished")
     page.get_by_role("link", name="Settings").tap()
+    open_tab(page, "Account")
     page.get_by_label("Delete my posts and comments too").tap()
     page.get_by_label("Your username, to be sure").fill(new_name)
     page.get_by_role("button", name="Delete my account").tap()

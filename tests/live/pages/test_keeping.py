@@ -284,7 +284,7 @@ def test_members_are_listed(url, keeper, people):
 
 
 def test_members_download_what_they_have(url, keeper):
-    keeper.goto("/settings")
+    keeper.goto("/settings#account")
     with keeper.expect_download() as download:
         keeper.get_by_role("link", name="Download your data").click()
     assert download.value.suggested_filename == f"{name_of(keeper)}.zip"

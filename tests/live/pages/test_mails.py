@@ -33,7 +33,7 @@ def sign_up(page, name, address=""):
 
 def settle(page, *choices):
     """Choose in the settings what is sent."""
-    page.goto("/settings")
+    page.goto("/settings#notifications")
     for choice in choices:
         page.get_by_label(choice).check()
     page.locator("form[data-form=mails]").get_by_role("button", name="Save").click()
@@ -74,7 +74,7 @@ def test_a_journey_with_mails(site, open_page, mailbox):
     visitor.goto(end)
     visitor.get_by_role("button", name="End these mails").click()
     expect(visitor.get_by_text("These mails have ended.")).to_be_focused()
-    ada.goto("/settings")
+    ada.goto("/settings#notifications")
     expect(ada.get_by_label("No mails")).to_be_checked()
 
 
@@ -105,7 +105,7 @@ def test_an_address_in_the_settings(site, open_page, mailbox):
     """It is entered with a mistake first, then replaced, and removed in the end."""
     ada = open_page()
     sign_up(ada, "ada")
-    ada.goto("/settings")
+    ada.goto("/settings#notifications")
     form = ada.locator("form[data-form=email]")
     expect(ada.get_by_text("You get no mails yet.")).to_be_visible()
     form.get_by_label("Mail address").fill("ada.example.net")

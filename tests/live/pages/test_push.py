@@ -56,7 +56,7 @@ def member(sign_up, url):
     page = sign_up()
     page.context.grant_permissions(["notifications"], origin=url)
     page.context.add_init_script(SUBSCRIBE)
-    page.goto("/settings")
+    page.goto("/settings#notifications")
     return page
 
 
@@ -141,7 +141,7 @@ def test_a_click_shows_the_page_in_its_tab_or_in_a_new_one(member, url):
 def test_without_permission_nothing_is_sent(sign_up):
     page = sign_up()
     page.context.add_init_script("Notification.requestPermission = async () => 'denied'")
-    page.goto("/settings")
+    page.goto("/settings#notifications")
     page.get_by_role("button", name="Show notifications on this device").click()
     expect(page.get_by_role("status")).to_contain_text(
         "Your browser blocks notifications of this site."

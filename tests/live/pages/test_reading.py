@@ -133,7 +133,7 @@ def test_what_has_happened_is_not_in_the_future_for_a_slow_clock(sign_up):
     page.clock.set_fixed_time(datetime.now(UTC) - timedelta(minutes=9))
     page.reload()
     expect(page.locator("#post time")).to_have_text("now")
-    page.goto("/settings")
+    page.goto("/settings#programs")
     page.get_by_label("Name", exact=True).fill("Backup")
     page.get_by_role("button", name="Create a token").click()
     expect(page.locator("[data-tokens] time")).to_have_text("next year")
