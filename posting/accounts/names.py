@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from posting.accounts import schemas
 from posting.accounts.models import User
-from posting.db.transactions import Row, fetch_all, in_transaction, transaction
+from posting.db.transactions import Row, fetch_all, fetch_value, in_transaction, transaction
 from posting.db.types import ID_LENGTH
 from posting.search.words import split_words
 from posting.web.errors import InvalidInput, input_error
@@ -41,6 +41,16 @@ _FIND = (
     .order_by(_NAMES.c.name, _NAMES.c.user_id)
     .limit(sa.bindparam("limit", type_=sa.Integer()))
 )
+
+_FOUND = (
+    sa.select(User.id)
+    .join(_NAMES, _NAMES.c.user_id == User.id)
+    .where(_NAMES.c.name >= sa.bindparam("start"), _NAMES.c.name < sa.bindparam("end"))
+    .where(~User.is_pending)
+    .limit(sa.bindparam("limit", type_=sa.Integer()))
+    .subquery()
+)
+_COUNT = sa.select(sa.func.count(_FOUND.c.id.distinct()))
 
 UserData = Mapping[Any, Any]  # the id, the username and the display name
 
@@ -106,7 +116,7 @@ def list_users_by_name(words: str, *, limit: int, cursor: str | None) -> Page:
     Raise 422 for a cursor of another list.
     """
     after_name, after_id = _read_cursor(cursor) if cursor is not None else ("", "")
-    prefix = " ".join(split_words(words)[:MAX_WORDS])[:MAX_LENGTH]
+    prefix = _prefix_of(words)
     if not prefix:
         return Page([], None)
     rows = fetch_all(
@@ -130,6 +140,19 @@ def list_users_by_name(words: str, *, limit: int, cursor: str | None) -> Page:
     for item in items:
         del item["name"]
     return Page(items, f"found_users.{last.name}.{last.id}" if last else None)
+
+
+def count_users_by_name(words: str, most: int) -> int:
+    """Return how many users have a name that begins with these words, or more than `most`."""
+    prefix = _prefix_of(words)
+    if not prefix:
+        return 0
+    count: int = fetch_value(_COUNT, start=prefix, end=prefix + LAST_CHARACTER, limit=2 * most + 1)
+    return count
+
+
+def _prefix_of(words: str) -> str:
+    return " ".join(split_words(words)[:MAX_WORDS])[:MAX_LENGTH]
 
 
 def _read_cursor(cursor: str) -> tuple[str, str]:

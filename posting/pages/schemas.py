@@ -62,7 +62,7 @@ class SearchQuery(CursorQuery):
     """Words to find, and in what. There are none when the page is opened."""
 
     q = Parameter(load_default="", validate=Length(max=MAX_QUERY_LENGTH))
-    show = Parameter(load_default="posts", validate=OneOf(["posts", "comments", "members"]))
+    show = Parameter(validate=OneOf(["posts", "comments", "members"]))
 
 
 class FeedQuery(Input):

@@ -1,6 +1,6 @@
 """The pages of a community. They are the same bytes for all who may read them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
 
 from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, current_user_id
-from posting.accounts.names import list_users_by_name
+from posting.accounts.names import count_users_by_name, list_users_by_name
 from posting.accounts.store import (
     NoSuchUser,
     add_post_counts,
@@ -19,6 +19,7 @@ from posting.accounts.store import (
     list_all_users_by_name,
     list_users,
 )
+from posting.comments.store import INDEX as COMMENTS
 from posting.comments.store import find_comments, list_comments, list_comments_on
 from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH
@@ -40,8 +41,10 @@ from posting.pages.schemas import (
 )
 from posting.pages.templating import has_about, markdown_renderer, page
 from posting.posts.schemas import Preview, PreviewInput
+from posting.posts.store import INDEX as POSTS
 from posting.posts.store import find_posts, get_post, list_pinned_posts, list_posts
-from posting.search.words import has_short_prefix, parse_query, split_words
+from posting.search.results import MAX_COUNT, count_results, suggest_query
+from posting.search.words import Term, has_short_prefix, parse_query, split_words, with_beginning
 from posting.site.colors import on_dark
 from posting.site.settings import find_own_file
 from posting.topics.store import get_topic, list_topics
@@ -53,6 +56,7 @@ from posting.web.pagination import Page
 from posting.web.schemas import Item
 from posting.web.system import send_static_file
 
+TEXT_INDEXES = (POSTS, COMMENTS)  # in which words are found
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 50  # that are not in threads
 MEMBERS_PER_PAGE = 50
@@ -167,21 +171,45 @@ def show_topic(id: str, query: dict[str, Any]) -> Reply:
 
 @page_at("/search", access=PAGE_READERS, query=SearchQuery())
 def show_search_results(query: dict[str, Any]) -> Reply:
-    """Show the form to search, and the posts, comments or members that are found."""
-    q, show, cursor = query["q"].strip(), query["show"], query.get("cursor")
+    """Show the form to search, and the posts, comments or members that are found.
+
+    If none of them is chosen, they are the first of which some are found. The last word of the
+    query may be the beginning of a word.
+    """
+    q, chosen, cursor = query["q"].strip(), query.get("show"), query.get("cursor")
+    is_short = has_short_prefix(q)
+    words = "" if is_short else with_beginning(q)
+    counts = {} if cursor else count_found(q, words)
+    has_nothing = bool(words) and not cursor and not any(counts.values())
+    show = chosen or next((name for name, count in counts.items() if count), "posts")
+    terms: Sequence[str | Term] = split_words(q) if show == "members" else parse_query(words)
+    options: dict[str, Any] = {"limit": POSTS_PER_PAGE, "cursor": cursor, "max_length": MAX_LENGTH}
     if show == "members":
         found = list_users_by_name(q, limit=MEMBERS_PER_PAGE, cursor=cursor)
-        return page("search.html", page=found, q=q, show=show, terms=split_words(q))
-    is_short = has_short_prefix(q)
-    words = "" if is_short else q
-    options: dict[str, Any] = {"limit": POSTS_PER_PAGE, "cursor": cursor, "max_length": MAX_LENGTH}
-    if show == "posts":
+    elif show == "comments":
+        found = find_comments(words, **options)
+    else:
         found = find_posts(words, text="whole", **options)
         add_pictures(found)
-    else:
-        found = find_comments(words, **options)
-    terms = parse_query(words)
-    return page("search.html", page=found, q=q, show=show, terms=terms, has_short_prefix=is_short)
+    return page(
+        "search.html",
+        page=found,
+        q=q,
+        show=show,
+        is_chosen=bool(chosen),
+        counts=counts,
+        max_count=MAX_COUNT,
+        terms=terms,
+        has_short_prefix=is_short,
+        suggestion=suggest_query(TEXT_INDEXES, q) if has_nothing else None,
+    )
+
+
+def count_found(q: str, words: str) -> dict[str, int]:
+    """Return how many posts, comments and members a search finds, or more than MAX_COUNT."""
+    posts, comments = count_results(TEXT_INDEXES, words)
+    members = count_users_by_name(q, MAX_COUNT)
+    return {"posts": posts, "comments": comments, "members": members}
 
 
 @page_at("/p/<page_id:id>", access=PAGE_READERS, query=PostQuery())

@@ -14,14 +14,29 @@ from typing import Any
 import sqlalchemy as sa
 
 from posting.db.base import Base, db
-from posting.db.transactions import in_transaction, lift_time_limits, snapshot, transaction
+from posting.db.transactions import (
+    fetch_all,
+    in_transaction,
+    lift_time_limits,
+    snapshot,
+    transaction,
+)
 from posting.db.types import Position
 from posting.search.postgres import PostgresIndex
 from posting.search.sqlite import SqliteIndex
-from posting.search.words import Entry, RowData, RowWords, Term, split_words
+from posting.search.words import (
+    Entry,
+    RowData,
+    RowWords,
+    Term,
+    find_words,
+    similar_words,
+    split_words,
+)
 
 BATCH = 500
 MAX_LENGTH = 2**20  # characters that a rebuild indexes in a transaction
+MAX_SIMILAR = 20  # rows that say which words are like a word
 MAX_REPETITIONS = 3  # of a word in a query
 MAX_OCCURRENCES = 1_000  # of a word in a text, or a tenth of its words; ordinary texts have fewer
 NO_WORD = "_"  # takes the place of further occurrences; no query has it
@@ -87,6 +102,23 @@ class Index:
     ) -> list[Position]:
         """Return the newest rows, after a position, in which all terms occur."""
         return self._on(db.engine).find(_shorten_phrases(terms), author, after, limit)
+
+    def count_similar(self, word: str) -> Counter[str]:
+        """Return the words that differ from a word by one slip, as they were typed, in lower case.
+
+        Their numbers are those in the newest rows in which such a word occurs.
+        """
+        words = similar_words(word)
+        ids = self._on(db.engine).find_any(words, MAX_SIMILAR)
+        texts = sa.select(*(self._rows[name] for name in self._texts)).where(self._rows.id.in_(ids))
+        rows = fetch_all(texts) if ids else []
+        terms = [Term((each,)) for each in words]
+        return Counter(
+            text[start:end].lower()
+            for row in rows
+            for text in row
+            for start, end in find_words(text, terms)
+        )
 
     def count_rows(self, connection: sa.Connection) -> int:
         """Return how many rows there are to index."""

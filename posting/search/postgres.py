@@ -6,7 +6,7 @@ months of a year that has them. Only rare words are looked up in all years at on
 compared with the text, since a vector has at most 256 positions of a word.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, islice
 from time import monotonic
@@ -125,6 +125,17 @@ class PostgresIndex:
         if period is None or period.first is None:
             return []
         return range(period.last.astimezone(UTC).year, period.first.astimezone(UTC).year - 1, -1)
+
+    def find_any(self, words: Collection[str], limit: int) -> list[str]:
+        """Return the ids of the newest rows in which one of the words occurs."""
+        query = " | ".join(f"'{word}'" for word in words)
+        values = {"query": query, "phrases": [], "limit": limit}
+        values |= {"after_time": LATEST, "after_id": ""}
+        rows = fetch_all(self._find_recent, **values)
+        if not rows and (years := self._years_until(LATEST)):
+            lexemes = " | ".join(f"'{year}/{word}'" for year in years for word in words)
+            rows = fetch_all(self._find, **values, lexemes=lexemes)
+        return [row.id for row in rows]
 
     def _expected_matches(self, query: str) -> int:
         """Return how many rows a query finds, by the statistics of the planner."""

@@ -1,5 +1,8 @@
 """Lists of what a search finds."""
 
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,9 +11,18 @@ from flask import g
 from posting.db.types import Position
 from posting.search.index import Index
 from posting.search.turns import Turns
-from posting.search.words import parse_query
+from posting.search.words import (
+    MIN_MISSPELLED_LENGTH,
+    Term,
+    parse_query,
+    replace_word,
+    with_beginning,
+)
 from posting.web.hosts import client_ip
 from posting.web.pagination import Page, paginate
+
+MAX_COUNT = 100  # results that are counted; beyond them, there are more
+MAX_MISSPELLED = 3  # words of a query for which others are looked up
 
 _turns = Turns()
 
@@ -36,7 +48,7 @@ def paginate_results(
     def find(after: Position | None, limit: int) -> list[Position]:
         if not terms:
             return []
-        with _turns.take(g.get("user_id") or client_ip()):
+        with _turn():
             return index.find(terms, author, after, limit)
 
     return paginate(
@@ -49,3 +61,50 @@ def paginate_results(
         max_length=max_length,
         find=find,
     )
+
+
+def count_results(indexes: Sequence[Index], words: str) -> list[int]:
+    """Return how many rows of each index have all words, or MAX_COUNT + 1 for more than MAX_COUNT.
+
+    Raise SearchBusy.
+    """
+    terms = parse_query(words)
+    if not terms:
+        return [0 for _ in indexes]
+    with _turn():
+        return [len(index.find(terms, None, None, MAX_COUNT + 1)) for index in indexes]
+
+
+def suggest_query(indexes: Sequence[Index], query: str) -> str | None:
+    """Return a query that finds something, and differs from one that finds nothing by a slip.
+
+    A word that occurs nowhere is replaced by the word that occurs most often among those that
+    differ from it by one letter. Return None if there is no such query. Raise SearchBusy.
+    """
+
+    def is_found(terms: Sequence[Term]) -> bool:
+        return any(index.find(terms, None, None, 1) for index in indexes)
+
+    words = [word for term in parse_query(query) for word in term.words]
+    if not words:
+        return None
+    with _turn():
+        unknown = [
+            word
+            for word in words
+            if len(word) >= MIN_MISSPELLED_LENGTH and not is_found([Term((word,))])
+        ]
+        suggestion = query
+        for word in unknown[:MAX_MISSPELLED]:
+            counts = sum((index.count_similar(word) for index in indexes), Counter[str]())
+            if not counts:
+                return None
+            best, _ = max(counts.items(), key=lambda each: (each[1], each[0]))
+            suggestion = replace_word(suggestion, word, best)
+        if suggestion != query and is_found(parse_query(with_beginning(suggestion))):
+            return suggestion
+    return None
+
+
+def _turn() -> AbstractContextManager[None]:
+    return _turns.take(g.get("user_id") or client_ip())

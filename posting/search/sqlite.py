@@ -4,7 +4,7 @@ A rowid of FTS5 is the position of a row, because FTS5 returns matches in the or
 milliseconds, and the first 15 bits of its id.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 import sqlalchemy as sa
@@ -82,6 +82,13 @@ class SqliteIndex:
         before = first_rowid(after) if after else MAX_ROWID
         rows = fetch_all(self._find, match=match, before=before, limit=limit)
         return [(from_milliseconds(row.rowid >> ID_BITS), row.id) for row in rows]
+
+    def find_any(self, words: Collection[str], limit: int) -> list[str]:
+        """Return the ids of the newest rows in which one of the words occurs."""
+        phrases = (f'"{word}"' for word in words)
+        match = f"{{{' '.join(self._texts)}}} : ({' OR '.join(phrases)})"
+        rows = fetch_all(self._find, match=match, before=MAX_ROWID, limit=limit)
+        return [row.id for row in rows]
 
     def clear(self, connection: sa.Connection) -> None:
         connection.execute(self._clear)

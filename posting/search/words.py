@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from string import ascii_lowercase
 from typing import Any
 
 from posting.search.folding import FOLDED, may_have_folded
@@ -19,6 +20,8 @@ MAX_NORMALIZED_LENGTH = 200_000  # characters of a text; Postgres indexes at mos
 MAX_NON_STARTERS = 30  # in a row, as in the stream-safe text format (UAX #15, section 13)
 MAX_PREFIXES = 3  # in a query, since each may be the beginning of very many words
 MIN_PREFIX_LENGTH = 2
+MIN_BEGINNING_LENGTH = 3  # of the last word of a search on the pages, which may be a beginning
+MIN_MISSPELLED_LENGTH = 4  # shorter words have too many that are like them
 MAX_WORDS = 20  # in a query: a long phrase is slow to find in long and monotonous posts
 MAX_DIFFERENT_WORDS = 10_000  # of a text, to find those to highlight
 MAX_DIFFERENT_LENGTH = 100_000  # characters of these words
@@ -144,6 +147,43 @@ def has_short_prefix(query: str) -> bool:
     parts = [part for _, part in _part.findall(query) if part.endswith("*")]
     words = [word for part in parts for word in split_words(part)[-1:]]
     return any(len(word) < MIN_PREFIX_LENGTH and not _is_unspaced(word) for word in words)
+
+
+def with_beginning(query: str) -> str:
+    """Return a query whose last word may be the beginning of a word, as if `*` followed it."""
+    *_, (phrase, part) = _part.findall(query) or [("", "")]
+    words = split_words(part)
+    if phrase or not words or not query[-1].isalnum() or _is_unspaced(words[-1]):
+        return query
+    return f"{query}*" if len(words[-1]) >= MIN_BEGINNING_LENGTH else query
+
+
+def similar_words(word: str) -> set[str]:
+    """Return the words that differ from a word by one slip.
+
+    It is a letter too many, a letter too few, another letter, or two letters exchanged. The letters
+    are those from `a` to `z`, or those of the blocks of Unicode in which the letters of the word
+    are.
+    """
+    blocks = {ord(letter) & ~0x7F for letter in word if not letter.isascii()}
+    letters = {chr(code) for block in blocks for code in range(block, block + 0x80)}
+    alphabet = {letter for letter in letters if letter.islower()} or set(ascii_lowercase)
+    parts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    found = {left + right[1:] for left, right in parts if right}
+    found |= {left + right[1] + right[0] + right[2:] for left, right in parts if len(right) > 1}
+    for letter in alphabet:
+        found |= {left + letter + right[1:] for left, right in parts if right}
+        found |= {left + letter + right for left, right in parts}
+    return found - {word}
+
+
+def replace_word(query: str, word: str, replacement: str) -> str:
+    """Return a query with another word in the place of a word, however it was typed."""
+
+    def replace(match: re.Match[str]) -> str:
+        return replacement if split_words(match[0]) == [word] else match[0]
+
+    return _typed_word.sub(replace, query)
 
 
 def find_words(text: str, terms: Sequence[Term]) -> Iterator[tuple[int, int]]:

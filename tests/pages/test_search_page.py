@@ -2,10 +2,12 @@
 
 import re
 from itertools import product
+from urllib.parse import unquote_plus
 
 import pytest
 
 from posting.pages import highlight, views
+from posting.search import results as results_of_search
 from posting.search.words import parse_query
 
 SHOWN = ["posts", "comments", "members"]
@@ -120,7 +122,8 @@ def test_members_are_found_by_name(sign_in, search):
     sign_in("ada", display_name="Ada Lovelace", bio="I write about engines.")
     sign_in("love-joy", role="moderator")
     sign_in("bob", bio="I love engines.")
-    html = search("love", show="members")
+    html = search("love")
+    assert 'aria-current="true">Members 2</a>' in html  # the first of which some are found
     links = re.findall(r'<h2><a href="/@([^"]+)" dir="auto">(.*?)</a></h2>', html)
     assert links == [("love-joy", "love-joy"), ("ada", "Ada Lovelace")]
     assert ">@love-joy</span> · <span>moderator</span> · <span>joined <time " in html
@@ -132,11 +135,11 @@ def test_a_choice_leads_to_posts_comments_and_members(alice, search, anonymous):
     alice.add_comment(post, "On looms")
     html = search("on & looms")
     nav = re.search(r'<nav class="orders".*?</nav>', html, re.DOTALL)[0]
-    links = re.findall(r'<a href="([^"]+)"( aria-current="true")?>(\w+)</a>', nav)
+    links = re.findall(r'<a href="([^"]+)"( aria-current="true")?>([\w ]+)</a>', nav)
     assert [(bool(current), text) for _, current, text in links] == [
-        (True, "Posts"),
-        (False, "Comments"),
-        (False, "Members"),
+        (True, "Posts 1"),
+        (False, "Comments 1"),
+        (False, "Members 0"),
     ]
     for url, _, text in links:
         shown = anonymous.get(url.replace("&amp;", "&")).text
@@ -225,3 +228,89 @@ def test_an_excerpt_shows_the_first_word_found(text, query, excerpt):
 def test_every_page_has_the_box(anonymous, path):
     html = anonymous.get(path, headers={"Accept": "text/html"}).text
     assert '<form class="search" role="search" action="/search"' in html
+
+
+def tabs(html):
+    """Return the tabs of a page of results, with their numbers, and the one that is shown."""
+    found = re.findall(r'<a href="[^"]*show=\w+"( aria-current="true")?>(\w+ ?[\d+]*)</a>', html)
+    return [text for _, text in found], next(text for current, text in found if current)
+
+
+def test_the_first_tab_with_results_is_shown_and_all_have_counts(alice, bob, search):
+    post = alice.create_post("On looms", content="They weave.")
+    for _ in range(2):
+        alice.add_comment(post, "The wind is strong.")
+    assert tabs(search("wind")) == (["Posts 0", "Comments 2", "Members 0"], "Comments 2")
+    assert tabs(search("bob")) == (["Posts 0", "Comments 0", "Members 1"], "Members 1")
+    assert tabs(search("nowhere")) == (["Posts 0", "Comments 0", "Members 0"], "Posts 0")
+    assert tabs(search("wind", show="posts")) == (["Posts 0", "Comments 2", "Members 0"], "Posts 0")
+
+
+def test_many_results_are_not_counted_to_the_end(alice, sign_in, search, monkeypatch):
+    monkeypatch.setattr(results_of_search, "MAX_COUNT", 2)
+    monkeypatch.setattr(views, "MAX_COUNT", 2)
+    for number in range(3):
+        post = alice.create_post("On looms")
+        alice.add_comment(post, f"A loom {number}.")
+        sign_in(f"loom-{number}")
+    assert tabs(search("loom"))[0] == ["Posts 2+", "Comments 2+", "Members 2+"]
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_further_pages_have_no_counts(alice, anonymous, search):
+    for number in range(3):
+        alice.create_post(f"Loom {number}")
+    older = re.search(r'rel="next" href="\?([^"]+)"', search("loom"))[1].replace("&amp;", "&")
+    assert tabs(anonymous.get(f"/search?{older}").text) == (
+        ["Posts", "Comments", "Members"],
+        "Posts",
+    )
+
+
+def test_the_last_word_may_be_a_beginning(alice, search):
+    alice.create_post("On weavers", content="A loom weaves cloth.")
+    for q in ("wea", "cloth weav", "weav*"):
+        assert tabs(search(q))[1] == "Posts 1", q
+    assert "<mark>weaves</mark>" in search("weav")
+    for q in ("we", '"weav"', "weav cloth", "weav."):
+        assert tabs(search(q))[1] == "Posts 0", q
+
+
+@pytest.mark.parametrize(
+    ("q", "suggestion"),
+    [
+        ("kettel", "kettle"),  # two letters exchanged
+        ("ketle", "kettle"),  # one too few
+        ("kettlle", "kettle"),  # one too many
+        ("kattle", "kettle"),  # another one
+        ("My KETTEL whistles", "My kettle whistles"),
+        ('whistles "kettel"', 'whistles "kettle"'),
+        ("ketl", None),  # two slips
+        ("kte", None),  # too short
+        ("kettel nowhere", None),
+        ("nowhere", None),
+        ("чайнек", "чайник"),
+    ],
+)
+def test_a_slip_of_a_letter_is_offered(alice, bob, search, q, suggestion):
+    post = alice.create_post("On tea", content="Чайник.")
+    bob.add_comment(post, "My kettle whistles.")
+    found = re.search(r'Did you mean <a href="\?q=([^"]+)" dir="auto">', search(q))
+    assert (found and unquote_plus(found[1])) == suggestion
+    if suggestion:
+        html = search(suggestion)
+        assert "<article>" in html
+        assert "Did you mean" not in html
+
+
+def test_the_word_that_is_most_common_is_offered(alice, search):
+    for text in ("A loom.", "The room.", "A room.", "Loom, room, room."):
+        alice.create_post("Title", content=text)
+    assert '?q=room"' in search("roomm")
+    assert '?q=room"' in search("xroom")
+
+
+def test_nothing_is_offered_beside_results(alice, search):
+    alice.create_post("On kettles", content="kettle")
+    alice.add_comment(alice.create_post("Title"), "kettel")
+    assert "Did you mean" not in search("kettel")
