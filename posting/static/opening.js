@@ -24,8 +24,10 @@ export const focusText = (form) => first(form, "textarea").focus();
  * Focus an element, or the button of the closed menu that it is in.
  * @param {HTMLElement} element
  */
-export const focusOn = (element) =>
-  (first(element.closest("details:not([open])") ?? element, "summary") ?? element).focus();
+export function focusOn(element) {
+  const menu = element.closest("details:not([open])");
+  (menu ? first(menu, "summary") : element).focus();
+}
 
 /**
  * Open a form below what a button is about, after `fill` has filled it.

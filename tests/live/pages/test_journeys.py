@@ -17,6 +17,7 @@ from tests.live.browser import (
     expect_post,
     fill_editor,
     name_of,
+    open_menu,
     open_tab,
     press_rare,
     sign_in,
@@ -387,6 +388,7 @@ def test_a_member_leaves_by_touch(by_touch, new_name):
     with page.expect_event("dialog"):
         page.get_by_role("button", name="Sign out").tap()
     expect(page.get_by_label("Title")).to_have_value("Unfinished")
+    open_menu(page)
     page.get_by_role("link", name="Settings").tap()
     open_tab(page, "Account")
     page.get_by_label("Delete my posts and comments too").tap()

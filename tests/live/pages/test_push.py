@@ -133,7 +133,8 @@ def test_a_click_shows_the_page_in_its_tab_or_in_a_new_one(member, url):
         member.get_by_role("button", name="Show notifications on this device").click()
     expect(member.get_by_text("Notifications are on for this device.")).to_be_visible()
     click = partial(worker.value.evaluate, CLICK)
-    assert click("/settings") == ["closed", f"showed {url}/settings"]
+    settings = "/settings#notifications"
+    assert click(settings) == ["closed", f"showed {url}{settings}"]
     comment = "/p/a?comment=b#c-b"
     assert click(comment) == ["closed", f"opened {url}{comment}"]
 

@@ -102,7 +102,7 @@ def test_a_post_is_found_by_touch(by_touch, new_name):
     page, word = by_touch, new_name.replace("-", "")
     write(page, f"On {word}")
     page.goto("/")
-    page.get_by_role("link", name="Search").tap()
+    page.locator("header").get_by_role("link", name="Search").tap()
     page.get_by_role("searchbox").filter(visible=True).fill(word)
     page.keyboard.press("Enter")
     page.get_by_role("link", name=f"On {word}").tap()
