@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,6 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import requests
+from PIL import Image, ImageChops
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from bench import nginx
@@ -53,6 +55,8 @@ SETTINGS = {
     "POSTING_RATE_LIMITS": "off",
     "POSTING_PASSWORD_HASH": "scrypt:128:8:1",
 }
+SCHEMES = ("light", "dark")
+GUIDE = ROOT / "bench" / "style-guide"  # images of all elements of the pages
 SCREENS = [("light", 320), ("light", 360), ("light", 1280), ("dark", 320), ("dark", 1280)]
 # All rules of axe-core but the experimental ones.
 AXE = """async () => {
@@ -450,6 +454,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--screenshots", type=Path, help="folder for an image of each page")
     parser.add_argument(
+        "--style-guide", action="store_true", help="keep the images of the style guide"
+    )
+    parser.add_argument(
         "--pictures", type=Path, help="folder for the pictures of the documentation"
     )
     options = parser.parse_args()
@@ -462,6 +469,8 @@ def main() -> None:
         with community(folder) as url:
             if options.pictures:
                 take_pictures(chromium, url, options.pictures)
+            elif options.style_guide:
+                look_at_style_guide(chromium, folder, GUIDE)
             else:
                 missed = check(chromium, folder, url, options.screenshots)
         chromium.close()
@@ -476,6 +485,7 @@ def check(chromium: Browser, folder: Path, url: str, screenshots: Path | None) -
     print("| what | figure | goal |")
     print("|---|---|---|")
     missed = check_sizes(url)
+    compare_style_guide(chromium, folder)
     missed += check_in_browser(chromium, modules, url, pages, screenshots)
     headers = {"Accept": "text/html"}
     html = {
@@ -486,6 +496,42 @@ def check(chromium: Browser, folder: Path, url: str, screenshots: Path | None) -
     print(f"| errors found by html-validate and vnu on {len(html)} pages | {len(errors)} | 0 |")
     missed += errors
     return missed + check_with_lighthouse(modules, folder, pages)
+
+
+def look_at_style_guide(chromium: Browser, folder: Path, images: Path) -> None:
+    """Save an image of the style guide in light and in dark, as of a certain day."""
+    images.mkdir(exist_ok=True, parents=True)
+    with gunicorn("wsgi:app", "/readyz", **environment(folder), FLASK_DEBUG="1") as (url, _):
+        for scheme in SCHEMES:
+            page = chromium.new_page(color_scheme=scheme, viewport={"width": 900, "height": 800})
+            page.clock.set_fixed_time(datetime(2026, 3, 8, 9, 30, tzinfo=UTC))
+            page.goto(f"{url}/styleguide")
+            page.wait_for_load_state("networkidle")
+            page.screenshot(path=images / f"{scheme}.png", full_page=True)
+            page.close()
+
+
+def compare_style_guide(chromium: Browser, folder: Path) -> None:
+    """Print how much of the style guide looks different from its images, and show the difference.
+
+    It is no fault: another machine has other fonts, and a change may be meant. Then keep the images
+    with `--style-guide`.
+    """
+    look_at_style_guide(chromium, folder, folder / "style-guide")
+    for scheme in SCHEMES:
+        present, kept = (
+            Image.open(images / f"{scheme}.png").convert("RGB")
+            for images in (folder / "style-guide", GUIDE)
+        )
+        width, height = present.size
+        difference = ImageChops.difference(present, kept.crop((0, 0, width, height)))
+        pixels = sum(difference.convert("L").point(lambda value: value > 0).histogram()[1:])
+        what = f"style guide in {scheme}: pixels that differ from {GUIDE.name}/{scheme}.png"
+        print(f"| {what} | {pixels / (width * height):.2%} | shown |")
+        if pixels:
+            file = ROOT / "instance" / f"style-guide-{scheme}.png"
+            difference.save(file)
+            print(f"| the difference is in {file.relative_to(ROOT)} | | |")
 
 
 def check_with_lighthouse(modules: Path, folder: Path, pages: dict[str, str]) -> list[str]:

@@ -39,6 +39,7 @@ from posting.pages.schemas import (
     PostQuery,
     SearchQuery,
 )
+from posting.pages.style_guide import EXAMPLES
 from posting.pages.templating import has_about, markdown_renderer, page
 from posting.posts.schemas import Preview, PreviewInput
 from posting.posts.store import INDEX as POSTS
@@ -397,6 +398,14 @@ def show_about() -> Reply:
     if file:
         response.headers["Cache-Control"] = "no-cache"  # the file may change without a commit
     return response
+
+
+@page_at("/styleguide", access=PUBLIC)
+def show_style_guide() -> Reply:
+    """Show every element of the pages while the service is developed. Raise 404 otherwise."""
+    if not current_app.debug:
+        raise NotFound
+    return page("styleguide.html", **EXAMPLES)
 
 
 @pages.get("/accent.css", access=PUBLIC, cache=SHARED, any_query=True, documented=False)

@@ -103,6 +103,10 @@ class Index:
         """Return the newest rows, after a position, in which all terms occur."""
         return self._on(db.engine).find(_shorten_phrases(terms), author, after, limit)
 
+    def count(self, terms: Sequence[Term], limit: int) -> int:
+        """Return how many rows have all terms, or `limit` if there are more."""
+        return self._on(db.engine).count(_shorten_phrases(terms), limit)
+
     def count_similar(self, word: str) -> Counter[str]:
         """Return the words that differ from a word by one slip, as they were typed, in lower case.
 

@@ -126,6 +126,10 @@ class PostgresIndex:
             return []
         return range(period.last.astimezone(UTC).year, period.first.astimezone(UTC).year - 1, -1)
 
+    def count(self, terms: Sequence[Term], limit: int) -> int:
+        """Return how many rows have all terms, or `limit` if there are more."""
+        return len(self.find(terms, None, None, limit))
+
     def find_any(self, words: Collection[str], limit: int) -> list[str]:
         """Return the ids of the newest rows in which one of the words occurs."""
         query = " | ".join(f"'{word}'" for word in words)

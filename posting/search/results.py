@@ -72,7 +72,7 @@ def count_results(indexes: Sequence[Index], words: str) -> list[int]:
     if not terms:
         return [0 for _ in indexes]
     with _turn():
-        return [len(index.find(terms, None, None, MAX_COUNT + 1)) for index in indexes]
+        return [index.count(terms, MAX_COUNT + 1) for index in indexes]
 
 
 def suggest_query(indexes: Sequence[Index], query: str) -> str | None:
@@ -83,7 +83,7 @@ def suggest_query(indexes: Sequence[Index], query: str) -> str | None:
     """
 
     def is_found(terms: Sequence[Term]) -> bool:
-        return any(index.find(terms, None, None, 1) for index in indexes)
+        return any(index.count(terms, 1) for index in indexes)
 
     words = [word for term in parse_query(query) for word in term.words]
     if not words:

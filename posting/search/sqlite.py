@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import sqlalchemy as sa
 
-from posting.db.transactions import fetch_all
+from posting.db.transactions import fetch_all, fetch_value
 from posting.db.types import Position, from_milliseconds, to_milliseconds
 from posting.search.words import Entry, Term
 
@@ -30,6 +30,11 @@ FIND = """
     SELECT rowid, {name}_id AS id FROM {name}_search
     WHERE {name}_search MATCH :match AND rowid < :before ORDER BY rowid DESC LIMIT :limit"""
 
+# Without the IDs of rows, which FTS5 would read from another table.
+COUNT = """
+    SELECT count(*) FROM (
+        SELECT rowid FROM {name}_search WHERE {name}_search MATCH :match LIMIT :limit)"""
+
 
 class SqliteIndex:
     """The index in a table of FTS5, which has a column for each text."""
@@ -46,6 +51,7 @@ class SqliteIndex:
         self._insert = statement(INSERT)
         self._delete = statement(DELETE)
         self._find = statement(FIND)
+        self._count = statement(COUNT)
 
     def add(self, connection: sa.Connection, entries: Sequence[Entry]) -> None:
         # In the order of rowids: FTS5 writes a segment before each rowid below the last one.
@@ -75,13 +81,21 @@ class SqliteIndex:
     def find(
         self, terms: Sequence[Term], author: str | None, after: Position | None, limit: int
     ) -> list[Position]:
-        phrases = (f'"{" ".join(term.words)}"{"*" * term.is_prefix}' for term in terms)
-        match = f"{{{' '.join(self._texts)}}} : ({' AND '.join(phrases)})"
+        match = self._match(terms)
         if author:
             match += f' AND author : "{author}"'
         before = first_rowid(after) if after else MAX_ROWID
         rows = fetch_all(self._find, match=match, before=before, limit=limit)
         return [(from_milliseconds(row.rowid >> ID_BITS), row.id) for row in rows]
+
+    def count(self, terms: Sequence[Term], limit: int) -> int:
+        """Return how many rows have all terms, or `limit` if there are more."""
+        count: int = fetch_value(self._count, match=self._match(terms), limit=limit)
+        return count
+
+    def _match(self, terms: Sequence[Term]) -> str:
+        phrases = (f'"{" ".join(term.words)}"{"*" * term.is_prefix}' for term in terms)
+        return f"{{{' '.join(self._texts)}}} : ({' AND '.join(phrases)})"
 
     def find_any(self, words: Collection[str], limit: int) -> list[str]:
         """Return the ids of the newest rows in which one of the words occurs."""

@@ -15,7 +15,10 @@ from posting.search.words import (
     Term,
     find_words,
     parse_query,
+    replace_word,
+    similar_words,
     split_words,
+    with_beginning,
 )
 from tests.helpers.hostile_texts import LIMIT
 
@@ -220,3 +223,49 @@ def test_all_non_starters_of_unicode_are_cut(longest_row):
 def test_marks_that_a_language_needs_are_kept():
     assert split_words("a" + "\u094d" * MAX_NON_STARTERS) == ["a" + "\u094d" * MAX_NON_STARTERS]
     assert split_words("©" * 50 + " ㎏" * 50 + " 🧵" * 50 + " a") == ["kg"] * 50 + ["a"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("weav", "weav*"),
+        ("on weav", "on weav*"),
+        ("Wéa", "Wéa*"),
+        ("we", "we"),
+        ("weav*", "weav*"),
+        ("weav.", "weav."),
+        ('"on loo"', '"on loo"'),
+        ('x "on loo', 'x "on loo*'),
+        ("東京", "東京"),
+        ("", ""),
+        ("!", "!"),
+    ],
+)
+def test_the_last_word_of_a_query_may_be_a_beginning(query, expected):
+    assert with_beginning(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "similar", "others"),
+    [
+        ("loom", "lom looom room loam olom looms loo", "loom molo rooms"),
+        ("мост", "мот мостт рост мсот", "most 123"),
+    ],
+)
+def test_similar_words_differ_by_one_slip(word, similar, others):
+    found = similar_words(word)
+    assert not {*similar.split()} - found
+    assert not {*others.split()} & found
+    assert len(found) < 140 * len(word) * 2
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("a Kettel whistles", "a kettle whistles"),
+        ('"my kettel" KÉTTEL', '"my kettle" kettle'),
+        ("kettels", "kettels"),
+    ],
+)
+def test_a_word_of_a_query_is_replaced_however_it_was_typed(query, expected):
+    assert replace_word(query, "kettel", "kettle") == expected
