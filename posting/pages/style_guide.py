@@ -57,4 +57,9 @@ TEXT = """The oven is *thirty years old*, and **warm**.
 |---|--:|
 | bricks | 400 |
 """
-EXAMPLES: dict[str, Any] = {"posts": POSTS, "topics": TOPICS, "example": COMMENT, "example_text": TEXT}
+EXAMPLES: dict[str, Any] = {
+    "posts": POSTS,
+    "topics": TOPICS,
+    "example": COMMENT,
+    "example_text": TEXT,
+}

@@ -1,5 +1,6 @@
 """The pages of a community. They are the same bytes for all who may read them."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -29,7 +30,6 @@ from posting.images.store import (
     get_images_of_comments,
     get_images_of_posts,
 )
-from posting.markdown import excerpt
 from posting.pages import markdown, templating, threads
 from posting.pages.schemas import (
     DeletedQuery,
@@ -57,6 +57,7 @@ from posting.web.pagination import Page
 from posting.web.schemas import Item
 from posting.web.system import send_static_file
 
+ONLY_AN_IMAGE = re.compile(r"\s*!\[[^\]]*\]\(\S+\)\s*")  # a text
 TEXT_INDEXES = (POSTS, COMMENTS)  # in which words are found
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 50  # that are not in threads
@@ -120,10 +121,10 @@ def page_of_api(rule: str) -> Callable[[View], View]:
 def add_pictures(posts: Page) -> None:
     """Add to posts the thumbnail of their first image, or None.
 
-    A post whose text has no words, but one image, has this image as its `photo` instead.
+    A post whose text is nothing but an image has its first image as its `photo` instead.
     """
     illustrated = [post for post in posts.items if post["image_count"]]
-    photos = [post for post in illustrated if not excerpt(post["content"])]
+    photos = [post for post in illustrated if ONLY_AN_IMAGE.fullmatch(post["content"])]
     others = [post["id"] for post in illustrated if post not in photos]
     images = get_images_of_posts([post["id"] for post in photos])
     thumbnails = find_thumbnails_of_posts(others) if others else {}

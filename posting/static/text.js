@@ -5,6 +5,7 @@ import { request } from "./api.js";
 import { all, first, onEvent } from "./dom.js";
 import { onKey } from "./keys.js";
 import { addMark } from "./marks.js";
+import "./mentions.js";
 import { root } from "./page.js";
 import { typeText } from "./typing.js";
 

@@ -55,7 +55,7 @@ def test_no_page_offers_to_sign_up_while_that_is_closed(make_app, post, path):
 )
 def test_the_settings_have_invitations_for_those_who_may_invite(make_app, settings, inviters):
     page = Reader(make_app(**settings).test_client().get("/settings").text)
-    sections = [each for each in page.all("section", hidden=None) if "data-inviters" in each]
+    sections = [each for each in page.all("div", hidden=None) if "data-inviters" in each]
     assert [section["data-inviters"] for section in sections] == [inviters] * bool(inviters)
     assert len(page.all("form", action="/invitations")) == bool(inviters)
 

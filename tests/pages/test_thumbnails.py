@@ -53,6 +53,21 @@ def test_a_list_shows_the_first_image_of_each_post(alice, anonymous, shown, path
     assert len(re.findall(rf'href="/p/{first["id"]}["#]', html)) == 1
 
 
+def test_a_post_that_is_only_an_image_is_shown_by_it(alice, anonymous):
+    post = alice.create_post("A view")
+    image = alice.add_image(post, pictures.encoded(pictures.scene(size=(900, 480)), "PNG"), alt="x")
+    write(alice, post, f"![](/images/{image['id']})")
+    html = anonymous.get("/").text
+    assert f'<a class="photo" href="/p/{post["id"]}" tabindex="-1" aria-hidden="true">' in html
+    assert f'<img src="/images/{image["id"]}" width="900" height="480" srcset="' in html
+    assert "/thumbnail" not in html
+    assert '<p class="excerpt"' not in html
+    write(alice, post, f"Words. ![](/images/{image['id']})")
+    html = anonymous.get("/").text
+    assert 'class="photo"' not in html
+    assert f'"/images/{image["id"]}/thumbnail"' in html
+
+
 def test_the_first_image_is_the_one_that_was_added_first(images, shown):
     assert shown() == [images[0]["id"]]
 
@@ -76,7 +91,7 @@ def test_images_in_the_text_come_before_the_others(alice, post, images, shown, c
 
 
 def test_images_of_other_posts_in_the_text_do_not_count(alice, post, images, shown):
-    other = alice.create_post("On looms", content=f"![x](/images/{images[2]['id']})")
+    other = alice.create_post("On looms", content=f"See ![x](/images/{images[2]['id']})")
     assert shown() == [images[0]["id"]]
     image = alice.add_image(other)
     assert shown() == [image["id"], images[0]["id"]]

@@ -46,6 +46,7 @@ def test_the_middle_is_cut_out_and_shown_beside_the_name(url, sign_up, picture):
     publish(page)
     expect_post(page)
     expect(page.locator("article img.face")).to_have_js_property("naturalWidth", 64)
+    expect(page.locator(".menu img.face")).to_have_js_property("naturalWidth", 64)
     page.locator("article .author").click()
     expect(page.locator("img.portrait")).to_have_js_property("naturalWidth", 256)
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from urllib.parse import urljoin
 
@@ -318,6 +319,66 @@ def test_the_header_is_one_line(sign_up):
     for width in (320, 360, 768, 1280):
         page.set_viewport_size({"width": width, "height": 700})
         assert page.locator("header.site").bounding_box()["height"] < 70, width
+
+
+@pytest.mark.parametrize("who", ["visitor", "member"])
+@pytest.mark.parametrize("size", [(280, 100), (320, 100), (1280, 200), (640, 200)])
+def test_the_name_of_the_community_has_room(people, url, sign_up, who, size):
+    width, percent = size
+    page = sign_up() if who == "member" else people.open_page(base_url=url)
+    page.set_viewport_size({"width": width, "height": 700})
+    page.add_init_script(
+        f"addEventListener('DOMContentLoaded', () => "
+        f"document.documentElement.style.fontSize = '{17 * percent // 100}px')"
+    )
+    page.goto("/")
+    name = page.locator(".home span")
+    expect(name).to_have_text("Posting")
+    assert name.evaluate("name => name.scrollWidth <= name.clientWidth")
+    assert page.locator(".home").bounding_box()["width"] >= 6 * 17 * percent / 100 - 1
+    assert not page.evaluate(OVERFLOW)
+
+
+def test_a_number_in_the_header_covers_nothing(sign_up):
+    ada, grace = sign_up(viewport={"width": 360, "height": 700}), sign_up()
+    write(ada)
+    grace.goto(ada.url)
+    answer(grace, "And cloth?")
+    ada.context.clock.set_fixed_time(datetime.now(UTC) + timedelta(minutes=2))
+    for width in (320, 360, 1280):
+        ada.set_viewport_size({"width": width, "height": 700})
+        ada.goto("/")
+        number = ada.locator(".to-inbox [data-unread]")
+        expect(number).to_have_text("1")
+        box = number.bounding_box()
+        for other in (".to-inbox svg", ".menu summary [data-my-face]", ".to-write"):
+            place = ada.locator(other).bounding_box()
+            is_left = place["x"] + place["width"] <= box["x"] + 1
+            assert is_left or place["x"] >= box["x"] + box["width"] - 1, (width, other)
+
+
+def test_a_menu_closes_when_one_goes_elsewhere(sign_up):
+    page = sign_up()
+    write(page)
+    answer(page, "And cloth?")
+    of_post, of_comment = (page.locator(f"{place} .rare") for place in ("#post", ".level-1"))
+    of_post.locator("summary").click()
+    expect(of_post.get_by_role("button", name="Delete")).to_be_visible()
+    of_comment.locator("summary").click()
+    expect(of_post.get_by_role("button", name="Delete")).to_be_hidden()
+    expect(of_comment.get_by_role("button", name="Delete")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(of_comment.get_by_role("button", name="Delete")).to_be_hidden()
+    expect(of_comment.locator("summary")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1).click()
+    expect(of_comment.get_by_role("button", name="Delete")).to_be_hidden()
+    of_comment.locator("summary").click()
+    of_comment.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Edit your comment")).to_be_focused()
+    expect(of_comment.get_by_role("button", name="Delete")).to_be_hidden()
+    page.get_by_role("button", name="Cancel").click()
+    expect(of_comment.locator("summary")).to_be_focused()
 
 
 def test_the_menu_leads_to_the_own_page(url, sign_up):
