@@ -124,7 +124,7 @@ def test_members_are_found_by_name(sign_in, search):
     sign_in("bob", bio="I love engines.")
     html = search("love")
     assert 'aria-current="true">Members 2</a>' in html  # the first of which some are found
-    links = re.findall(r'<h2><a href="/@([^"]+)" dir="auto">(.*?)</a></h2>', html)
+    links = re.findall(r'<h2><a class="author" href="/@([^"]+)" [^>]+>(.*?)</a></h2>', html)
     assert links == [("love-joy", "love-joy"), ("ada", "Ada Lovelace")]
     assert ">@love-joy</span> · <span>moderator</span> · <span>joined <time " in html
     assert '<p class="excerpt" dir="auto">I write about engines.</p>' in html
