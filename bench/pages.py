@@ -519,17 +519,19 @@ def compare_style_guide(chromium: Browser, folder: Path) -> None:
     """
     look_at_style_guide(chromium, folder, folder / "style-guide")
     for scheme in SCHEMES:
-        present, kept = (
-            Image.open(images / f"{scheme}.png").convert("RGB")
-            for images in (folder / "style-guide", GUIDE)
-        )
-        width, height = present.size
-        difference = ImageChops.difference(present, kept.crop((0, 0, width, height)))
+        name = f"{scheme}.png"
+        present = Image.open(folder / "style-guide" / name).convert("RGB")
+        kept = Image.open(GUIDE / name).convert("RGB") if (GUIDE / name).exists() else None
+        what = f"style guide in {scheme}: pixels that differ from {GUIDE.name}/{name}"
+        if kept is None or kept.size != present.size:
+            size = "none" if kept is None else "another size"
+            print(f"| {what} | {size} | shown |")
+            continue
+        difference = ImageChops.difference(present, kept)
         pixels = sum(difference.convert("L").point(lambda value: value > 0).histogram()[1:])
-        what = f"style guide in {scheme}: pixels that differ from {GUIDE.name}/{scheme}.png"
-        print(f"| {what} | {pixels / (width * height):.2%} | shown |")
+        print(f"| {what} | {pixels / (present.width * present.height):.2%} | shown |")
         if pixels:
-            file = ROOT / "instance" / f"style-guide-{scheme}.png"
+            file = ROOT / "instance" / f"style-guide-{name}"
             difference.save(file)
             print(f"| the difference is in {file.relative_to(ROOT)} | | |")
 

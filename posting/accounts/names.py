@@ -44,13 +44,14 @@ _FIND = (
 
 _FOUND = (
     sa.select(User.id)
+    .distinct()
     .join(_NAMES, _NAMES.c.user_id == User.id)
     .where(_NAMES.c.name >= sa.bindparam("start"), _NAMES.c.name < sa.bindparam("end"))
     .where(~User.is_pending)
     .limit(sa.bindparam("limit", type_=sa.Integer()))
     .subquery()
 )
-_COUNT = sa.select(sa.func.count(_FOUND.c.id.distinct()))
+_COUNT = sa.select(sa.func.count()).select_from(_FOUND)
 
 UserData = Mapping[Any, Any]  # the id, the username and the display name
 
@@ -147,7 +148,7 @@ def count_users_by_name(words: str, most: int) -> int:
     prefix = _prefix_of(words)
     if not prefix:
         return 0
-    count: int = fetch_value(_COUNT, start=prefix, end=prefix + LAST_CHARACTER, limit=2 * most + 1)
+    count: int = fetch_value(_COUNT, start=prefix, end=prefix + LAST_CHARACTER, limit=most + 1)
     return count
 
 

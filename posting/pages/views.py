@@ -26,6 +26,7 @@ from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH
 from posting.files.store import add_files_to_comments, list_files_of_posts
 from posting.images.store import (
+    IMAGE_PATH,
     find_thumbnails_of_posts,
     get_images_of_comments,
     get_images_of_posts,
@@ -57,7 +58,7 @@ from posting.web.pagination import Page
 from posting.web.schemas import Item
 from posting.web.system import send_static_file
 
-ONLY_AN_IMAGE = re.compile(r"\s*!\[[^\]]*\]\(\S+\)\s*")  # a text
+ONLY_AN_IMAGE = re.compile(rf"\s*!\[[^\]]*\]\(\S*{IMAGE_PATH.pattern}\)\s*", re.ASCII)  # a text
 TEXT_INDEXES = (POSTS, COMMENTS)  # in which words are found
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 50  # that are not in threads
@@ -121,15 +122,17 @@ def page_of_api(rule: str) -> Callable[[View], View]:
 def add_pictures(posts: Page) -> None:
     """Add to posts the thumbnail of their first image, or None.
 
-    A post whose text is nothing but an image has its first image as its `photo` instead.
+    A post whose text is nothing but one of its images has this image as its `photo` instead.
     """
     illustrated = [post for post in posts.items if post["image_count"]]
-    photos = [post for post in illustrated if ONLY_AN_IMAGE.fullmatch(post["content"])]
-    others = [post["id"] for post in illustrated if post not in photos]
-    images = get_images_of_posts([post["id"] for post in photos])
+    texts = {post["id"]: ONLY_AN_IMAGE.fullmatch(post["content"]) for post in illustrated}
+    shown = {id: text[1] for id, text in texts.items() if text}
+    images = get_images_of_posts(list(shown))
+    photos = {id: image for id in shown for image in images[id] if image["id"] == shown[id]}
+    others = [post["id"] for post in illustrated if post["id"] not in photos]
     thumbnails = find_thumbnails_of_posts(others) if others else {}
     for post in posts.items:
-        post["photo"] = next(iter(images.get(post["id"], ())), None)
+        post["photo"] = photos.get(post["id"])
         post["thumbnail"] = thumbnails.get(post["id"])
 
 

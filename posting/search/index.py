@@ -113,7 +113,7 @@ class Index:
         Their numbers are those in the newest rows in which such a word occurs.
         """
         words = similar_words(word)
-        ids = self._on(db.engine).find_any(words, MAX_SIMILAR)
+        ids = self._on(db.engine).find_any(words, MAX_SIMILAR) if words else []
         texts = sa.select(*(self._rows[name] for name in self._texts)).where(self._rows.id.in_(ids))
         rows = fetch_all(texts) if ids else []
         terms = [Term((each,)) for each in words]

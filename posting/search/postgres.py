@@ -136,9 +136,11 @@ class PostgresIndex:
         values = {"query": query, "phrases": [], "limit": limit}
         values |= {"after_time": LATEST, "after_id": ""}
         rows = fetch_all(self._find_recent, **values)
-        if not rows and (years := self._years_until(LATEST)):
-            lexemes = " | ".join(f"'{year}/{word}'" for year in years for word in words)
+        for year in () if rows else self._years_until(LATEST):
+            lexemes = " | ".join(f"'{year}/{word}'" for word in words)
             rows = fetch_all(self._find, **values, lexemes=lexemes)
+            if rows:
+                break
         return [row.id for row in rows]
 
     def _expected_matches(self, query: str) -> int:

@@ -1,7 +1,7 @@
 """Lists of what a search finds."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -10,19 +10,13 @@ from flask import g
 
 from posting.db.types import Position
 from posting.search.index import Index
-from posting.search.turns import Turns
-from posting.search.words import (
-    MIN_MISSPELLED_LENGTH,
-    Term,
-    parse_query,
-    replace_word,
-    with_beginning,
-)
+from posting.search.turns import SearchBusy, Turns
+from posting.search.words import Term, parse_query, replace_word, with_beginning
+from posting.web.errors import QueryTimeout, to_http_error
 from posting.web.hosts import client_ip
 from posting.web.pagination import Page, paginate
 
 MAX_COUNT = 100  # results that are counted; beyond them, there are more
-MAX_MISSPELLED = 3  # words of a query for which others are looked up
 
 _turns = Turns()
 
@@ -76,34 +70,45 @@ def count_results(indexes: Sequence[Index], words: str) -> list[int]:
 
 
 def suggest_query(indexes: Sequence[Index], query: str) -> str | None:
-    """Return a query that finds something, and differs from one that finds nothing by a slip.
+    """Return a query that finds something, and differs by a slip from one that finds nothing.
 
-    A word that occurs nowhere is replaced by the word that occurs most often among those that
-    differ from it by one letter. Return None if there is no such query. Raise SearchBusy.
+    The word that occurs nowhere is replaced by a word that differs from it by one letter: the most
+    frequent one. Return None if there is no such query, or if it would take too long to find it.
     """
+    try:
+        with _turn():
+            return _find_suggestion(indexes, query)
+    except (SearchBusy, QueryTimeout):
+        return None
+    except sa.exc.DBAPIError as error:
+        if isinstance(to_http_error(error), QueryTimeout):
+            return None
+        raise
 
-    def is_found(terms: Sequence[Term]) -> bool:
+
+def _find_suggestion(indexes: Sequence[Index], query: str) -> str | None:
+    def is_found(*terms: Term) -> bool:
         return any(index.count(terms, 1) for index in indexes)
 
-    words = [word for term in parse_query(query) for word in term.words]
-    if not words:
+    unknown = [
+        word for word, is_prefix in _words_of(query) if not is_found(Term((word,), is_prefix))
+    ]
+    if len(unknown) != 1:
         return None
-    with _turn():
-        unknown = [
-            word
-            for word in words
-            if len(word) >= MIN_MISSPELLED_LENGTH and not is_found([Term((word,))])
-        ]
-        suggestion = query
-        for word in unknown[:MAX_MISSPELLED]:
-            counts = sum((index.count_similar(word) for index in indexes), Counter[str]())
-            if not counts:
-                return None
-            best, _ = max(counts.items(), key=lambda each: (each[1], each[0]))
-            suggestion = replace_word(suggestion, word, best)
-        if suggestion != query and is_found(parse_query(with_beginning(suggestion))):
-            return suggestion
-    return None
+    counts = sum((index.count_similar(unknown[0]) for index in indexes), Counter[str]())
+    if not counts:
+        return None
+    best = max(counts, key=lambda word: (counts[word], word))
+    suggestion = replace_word(query, unknown[0], best)
+    return suggestion if is_found(*parse_query(with_beginning(suggestion))) else None
+
+
+def _words_of(query: str) -> Iterator[tuple[str, bool]]:
+    """Yield the words of a query, and whether each is the beginning of a word."""
+    for term in parse_query(with_beginning(query)):
+        *others, last = term.words
+        yield from ((word, False) for word in others)
+        yield last, term.is_prefix
 
 
 def _turn() -> AbstractContextManager[None]:

@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from string import ascii_lowercase
 from typing import Any
 
 from posting.search.folding import FOLDED, may_have_folded
@@ -21,7 +20,9 @@ MAX_NON_STARTERS = 30  # in a row, as in the stream-safe text format (UAX #15, s
 MAX_PREFIXES = 3  # in a query, since each may be the beginning of very many words
 MIN_PREFIX_LENGTH = 2
 MIN_BEGINNING_LENGTH = 3  # of the last word of a search on the pages, which may be a beginning
-MIN_MISSPELLED_LENGTH = 4  # shorter words have too many that are like them
+# Shorter words have too many that are like them; of longer ones, there are too many to look up.
+MISSPELLED_LENGTHS = range(4, 17)
+BLOCK = 0x80  # characters, of which many scripts have their own
 MAX_WORDS = 20  # in a query: a long phrase is slow to find in long and monotonous posts
 MAX_DIFFERENT_WORDS = 10_000  # of a text, to find those to highlight
 MAX_DIFFERENT_LENGTH = 100_000  # characters of these words
@@ -151,23 +152,26 @@ def has_short_prefix(query: str) -> bool:
 
 def with_beginning(query: str) -> str:
     """Return a query whose last word may be the beginning of a word, as if `*` followed it."""
-    *_, (phrase, part) = _part.findall(query) or [("", "")]
-    words = split_words(part)
-    if phrase or not words or not query[-1].isalnum() or _is_unspaced(words[-1]):
+    *_, last = [None, *_typed_word.finditer(query)]
+    if last is None or last.end() < len(query) or _part.findall(query)[-1][0]:
         return query
-    return f"{query}*" if len(words[-1]) >= MIN_BEGINNING_LENGTH else query
+    word = "".join(split_words(last[0])[-1:])
+    is_beginning = len(word) >= MIN_BEGINNING_LENGTH and not _is_unspaced(word)
+    return f"{query}*" if is_beginning else query
 
 
 def similar_words(word: str) -> set[str]:
-    """Return the words that differ from a word by one slip.
+    """Return the words that differ from a word by one slip, at most 5,000.
 
-    It is a letter too many, a letter too few, another letter, or two letters exchanged. The letters
-    are those from `a` to `z`, or those of the blocks of Unicode in which the letters of the word
-    are.
+    It is a letter too many, a letter too few, another letter, or two letters exchanged. There are
+    none for a word that is very short or long, or whose letters are of several scripts.
     """
-    blocks = {ord(letter) & ~0x7F for letter in word if not letter.isascii()}
-    letters = {chr(code) for block in blocks for code in range(block, block + 0x80)}
-    alphabet = {letter for letter in letters if letter.islower()} or set(ascii_lowercase)
+    blocks = {ord(letter) // BLOCK for letter in word if letter.isalpha()}
+    if len(word) not in MISSPELLED_LENGTHS or len(blocks) != 1:
+        return set()
+    start = blocks.pop() * BLOCK
+    letters = filter(str.isalpha, map(chr, range(start, start + BLOCK)))
+    alphabet = {letter for letter in letters if split_words(letter) == [letter]}
     parts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     found = {left + right[1:] for left, right in parts if right}
     found |= {left + right[1] + right[0] + right[2:] for left, right in parts if len(right) > 1}

@@ -105,7 +105,7 @@ onAction("delete-avatar", async (button) => {
 
 /** @param {{avatar_url: string | null}} user */
 function changeAvatar({ avatar_url }) {
-  setMe({ ...me, avatar_url });
+  if (me) setMe({ ...me, avatar_url });
   showAvatar({ avatar_url });
 }
 

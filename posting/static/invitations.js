@@ -9,6 +9,7 @@ import { linkTo } from "./offers.js";
 import { root } from "./page.js";
 import { listInPages, listOf } from "./rows.js";
 import { showSecret } from "./secrets.js";
+import { showTab } from "./tabs.js";
 import { dateOf } from "./times.js";
 import { count } from "./words.js";
 
@@ -22,6 +23,7 @@ export async function showInvitations() {
   if (!section) return; // sign-up is closed
   section.hidden = section.dataset.inviters === "moderators" && !moderates();
   first(document, "[data-tabs] > [href='#invitations']").hidden = section.hidden;
+  showTab();
   if (!section.hidden) await showList();
 }
 

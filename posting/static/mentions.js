@@ -11,17 +11,20 @@ const PAUSE = 150; // milliseconds without a further letter
 const MOST = 6; // members that are offered
 const STEPS = { ArrowDown: 1, ArrowUp: -1 };
 const LIST = "offered-names";
+const ATTRIBUTES = ["aria-activedescendant", "aria-autocomplete", "aria-controls", "aria-haspopup"];
 
 let timer = 0;
+/** For which the members of the list are offered. */
+let offeredFor = "";
 
 const list = () => document.getElementById(LIST);
 const options = () => all(document, `#${LIST} > li`);
 const chosen = () => first(document, `#${LIST} > [aria-selected=true]`);
 const fieldOf = () => first(list().parentElement, "textarea");
 
-/** Return the name that is being typed into a field, without `@`, if it is one. */
+/** Return the name that is being typed into a field, without `@`, if the cursor is at its end. */
 function nameIn({ value, selectionStart, selectionEnd }) {
-  if (selectionStart !== selectionEnd) return undefined;
+  if (selectionStart !== selectionEnd || /[\w-]/.test(value.charAt(selectionEnd))) return undefined;
   return TYPED.exec(value.slice(0, selectionStart))?.[1];
 }
 
@@ -29,7 +32,7 @@ function close() {
   clearTimeout(timer);
   if (!list()) return;
   const field = fieldOf();
-  for (const name of ["aria-activedescendant", "aria-controls"]) field.removeAttribute(name);
+  for (const name of ATTRIBUTES) field.removeAttribute(name);
   list().remove();
 }
 
@@ -44,9 +47,15 @@ async function offer(field) {
   offered.id = LIST;
   offered.setAttribute("role", "listbox");
   offered.setAttribute("aria-label", "Members");
-  offered.append(...data.map(optionOf));
+  // Whose username it is comes before whose display name begins like it.
+  const isExact = ({ username }) => username.toLowerCase() === name.toLowerCase();
+  const sorted = data.toSorted((one, other) => Number(isExact(other)) - Number(isExact(one)));
+  offered.append(...sorted.map(optionOf));
   field.closest(".box").append(offered);
   field.setAttribute("aria-controls", LIST);
+  field.setAttribute("aria-autocomplete", "list");
+  field.setAttribute("aria-haspopup", "listbox");
+  offeredFor = name;
   choose(offered.firstElementChild);
 }
 
@@ -75,8 +84,9 @@ function choose(option) {
 /** Put the username of an option in the place of what was typed. */
 function take(option) {
   const field = fieldOf();
+  if (nameIn(field) !== offeredFor) return close();
   const { value, selectionStart } = field;
-  const start = selectionStart - nameIn(field).length;
+  const start = selectionStart - offeredFor.length;
   const typed = `${value.slice(0, start)}${option.dataset.name} `;
   close();
   typeText(field, typed + value.slice(selectionStart).replace(/^ /, ""));
@@ -91,7 +101,7 @@ onEvent("input", (field) => {
   else timer = setTimeout(() => offer(field).catch(close), PAUSE);
 });
 onEvent("focusout", close);
-onEvent("selectionchange", () => list() && nameIn(fieldOf()) === undefined && close());
+onEvent("selectionchange", () => list() && nameIn(fieldOf()) !== offeredFor && close());
 // Before the field loses the focus.
 onEvent("pointerdown", (target, event) => target.closest(`#${LIST}`) && event.preventDefault());
 onEvent("mousedown", (target, event) => target.closest(`#${LIST}`) && event.preventDefault());
@@ -103,7 +113,8 @@ onEvent("click", (target) => {
 /** Keys of the list are not for the rest of the page. */
 function onKeyOfList(event) {
   const { key, ctrlKey, metaKey, shiftKey, isComposing } = event;
-  if (!list() || ctrlKey || metaKey || shiftKey || isComposing) return;
+  if (!list() || shiftKey || isComposing) return;
+  if (ctrlKey || metaKey) return close();
   if (key === "Escape") close();
   else if (key === "Enter" || key === "Tab") take(chosen());
   else if (key in STEPS) {

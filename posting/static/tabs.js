@@ -1,20 +1,25 @@
-// The tabs of a page. The style sheet shows the one that the URL names; this says which one it is.
+// The tabs of a page: the one that the URL names is shown, or the first. The style sheet does so until
+// this module is there. It also marks the link to the tab.
 
-import { all } from "./dom.js";
+import { all, first } from "./dom.js";
 import { ready } from "./page.js";
 
-function markTab() {
-  const shown = all(document, ".tab").find((tab) => tab.checkVisibility());
+/** Show the tab of the URL. If the URL names something else, the same tab stays. */
+export function showTab() {
+  const named = document.getElementById(location.hash.slice(1))?.closest(".tab:not([hidden])");
+  const tab = named ?? first(document, ".tab.shown:not([hidden])") ?? first(document, ".tab");
+  first(document, ".tabs").classList.add("ready");
+  for (const each of all(document, ".tab")) each.classList.toggle("shown", each === tab);
   for (const link of all(document, "[data-tabs] > a")) {
-    const isShown = link.hash === `#${shown?.id}`;
+    const isShown = link.hash === `#${tab.id}`;
+    const wasShown = link.hasAttribute("aria-current");
     if (!isShown) link.removeAttribute("aria-current");
-    else {
+    else if (!wasShown) {
       link.setAttribute("aria-current", "true");
       link.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   }
 }
 
-addEventListener("hashchange", markTab);
-document.addEventListener("account", markTab);
-ready(markTab);
+addEventListener("hashchange", showTab);
+ready(showTab);

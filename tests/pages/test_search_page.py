@@ -8,7 +8,9 @@ import pytest
 
 from posting.pages import highlight, views
 from posting.search import results as results_of_search
+from posting.search.index import Index
 from posting.search.words import parse_query
+from posting.web.errors import QueryTimeout
 
 SHOWN = ["posts", "comments", "members"]
 HOSTILE = "\"><script>alert(1)</script>'&{{ 7007*11 }}"
@@ -290,10 +292,12 @@ def test_the_last_word_may_be_a_beginning(alice, search):
         ("kettel nowhere", None),
         ("nowhere", None),
         ("чайнек", "чайник"),
+        ("שלוום", "שלום"),
+        ("whistl* kettel", "whistl* kettle"),
     ],
 )
 def test_a_slip_of_a_letter_is_offered(alice, bob, search, q, suggestion):
-    post = alice.create_post("On tea", content="Чайник.")
+    post = alice.create_post("On tea", content="Чайник. שלום")
     bob.add_comment(post, "My kettle whistles.")
     found = re.search(r'Did you mean <a href="\?q=([^"]+)" dir="auto">', search(q))
     assert (found and unquote_plus(found[1])) == suggestion
@@ -306,8 +310,40 @@ def test_a_slip_of_a_letter_is_offered(alice, bob, search, q, suggestion):
 def test_the_word_that_is_most_common_is_offered(alice, search):
     for text in ("A loom.", "The room.", "A room.", "Loom, room, room."):
         alice.create_post("Title", content=text)
-    assert '?q=room"' in search("roomm")
-    assert '?q=room"' in search("xroom")
+    assert '?q=room"' in search("noom")
+    for text in ("Looms and a loom.", "My loom, your loom, no loom."):
+        alice.create_post("Title", content=text)
+    assert '?q=loom"' in search("noom")
+
+
+@pytest.mark.parametrize(
+    "q",
+    [
+        "x" * 64,
+        "ж" * 64,
+        "".join(chr(code) for code in range(0x561, 0x586)),
+        "aжբا" * 16,
+        " ".join(f"{letter}жբا" * 5 for letter in "abcdefgh"),
+    ],
+)
+def test_a_long_word_is_not_looked_up(app, alice, search, statements, q):
+    alice.create_post("On looms")
+    html = search(q[:200])
+    assert "Did you mean" not in html
+    assert max(map(len, statements)) < 5_000
+
+
+def test_without_time_nothing_is_offered(alice, search, monkeypatch):
+    alice.create_post("On tea", content="kettle")
+    assert "Did you mean" in search("kettel")
+
+    def fail(*_):
+        raise QueryTimeout
+
+    monkeypatch.setattr(Index, "count_similar", fail)
+    html = search("kettell")
+    assert "Did you mean" not in html
+    assert "No post has all of these words." in html
 
 
 def test_nothing_is_offered_beside_results(alice, search):

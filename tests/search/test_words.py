@@ -234,6 +234,8 @@ def test_marks_that_a_language_needs_are_kept():
         ("we", "we"),
         ("weav*", "weav*"),
         ("weav.", "weav."),
+        ("हिन्दी", "हिन्दी*"),
+        ("wea\u0301", "wea\u0301*"),
         ('"on loo"', '"on loo"'),
         ('x "on loo', 'x "on loo*'),
         ("東京", "東京"),
@@ -250,13 +252,24 @@ def test_the_last_word_of_a_query_may_be_a_beginning(query, expected):
     [
         ("loom", "lom looom room loam olom looms loo", "loom molo rooms"),
         ("мост", "мот мостт рост мсот", "most 123"),
+        ("שלום", "שלם שלוום", "shalom"),
     ],
 )
 def test_similar_words_differ_by_one_slip(word, similar, others):
     found = similar_words(word)
     assert not {*similar.split()} - found
     assert not {*others.split()} & found
-    assert len(found) < 140 * len(word) * 2
+    assert len(found) < 5_000
+
+
+@pytest.mark.parametrize("word", ["abc", "x" * 17, "ж" * 17, "kжttel", "1234"])
+def test_some_words_have_no_similar_words(word):
+    assert similar_words(word) == set()
+
+
+def test_there_are_not_too_many_similar_words():
+    for letter in "aжաا한":
+        assert len(similar_words(letter * 16)) < 5_000
 
 
 @pytest.mark.parametrize(

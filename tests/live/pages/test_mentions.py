@@ -1,5 +1,7 @@
 """Names that are offered after `@`."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -43,7 +45,18 @@ def test_members_are_offered_by_keyboard(members):
     expect(text).to_have_value(f"Hello @{names[0]} and @{names[1]}\n")
     ada.keyboard.press("Control+Z")
     ada.keyboard.press("Control+Z")
-    expect(text).not_to_have_value(f"Hello @{names[0]} and @{names[1]}")
+    expect(text).not_to_have_value(re.compile(f"and @{names[1]}"))
+
+
+def test_nothing_is_offered_within_a_name_and_what_was_offered_ends_with_it(members):
+    ada, names = members
+    text = ada.get_by_label("Text", exact=True)
+    text.press_sequentially(f"@{names[0]}")
+    expect(ada.locator(OFFERED).first).to_be_visible()
+    ada.keyboard.press("ArrowLeft")
+    expect(ada.locator(OFFERED)).to_have_count(0)
+    ada.keyboard.press("Enter")
+    expect(text).to_have_value(f"@{names[0][:-1]}\n{names[0][-1]}")
 
 
 def test_arrows_choose_another_member(members):
