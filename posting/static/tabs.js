@@ -7,7 +7,8 @@ import { ready } from "./page.js";
 /** Show the tab of the URL. If the URL names something else, the same tab stays. */
 export function showTab() {
   const named = document.getElementById(location.hash.slice(1))?.closest(".tab:not([hidden])");
-  const tab = named ?? first(document, ".tab.shown:not([hidden])") ?? first(document, ".tab");
+  const former = location.hash && first(document, ".tab.shown:not([hidden])");
+  const tab = named ?? (former || first(document, ".tab"));
   first(document, ".tabs").classList.add("ready");
   for (const each of all(document, ".tab")) each.classList.toggle("shown", each === tab);
   for (const link of all(document, "[data-tabs] > a")) {

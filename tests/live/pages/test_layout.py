@@ -17,6 +17,7 @@ from tests.live.browser import (
     expect_post,
     fill_editor,
     name_of,
+    open_menu,
     publish,
     reply_to,
     write,
@@ -355,6 +356,24 @@ def test_a_number_in_the_header_covers_nothing(sign_up):
             place = ada.locator(other).bounding_box()
             is_left = place["x"] + place["width"] <= box["x"] + 1
             assert is_left or place["x"] >= box["x"] + box["width"] - 1, (width, other)
+
+
+@pytest.mark.parametrize("width", [280, 320, 360, 641])
+def test_an_open_menu_is_within_the_screen(sign_up, width):
+    page = sign_up(viewport={"width": width, "height": 700})
+    write(page)
+    answer(page, "And cloth?")
+    reply_to(page, page.locator(".level-1"), "Cloth too.")
+    for place in ("#post", ".level-1", ".level-2"):
+        page.locator(f"{place} .rare summary").click()
+        menu = page.locator(f"{place} .rare ul")
+        box = menu.bounding_box()
+        assert box["x"] >= 0, place
+        assert box["x"] + box["width"] <= width, place
+        assert not page.evaluate(OVERFLOW), place
+        page.keyboard.press("Escape")
+    open_menu(page)
+    assert not page.evaluate(OVERFLOW)
 
 
 def test_a_menu_closes_when_one_goes_elsewhere(sign_up):
