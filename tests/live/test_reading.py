@@ -16,7 +16,7 @@ UNKNOWN = {"username": "unknown", "token": "unknown"}
 OPEN = {
     *("/signin", "/signup", "/reset", "/about", "/account-deleted", "/custom.css", "/robots.txt"),
     *("/favicon.ico", "/favicon.svg", "/static/<path:filename>", "/docs/<path:filename>"),
-    *("/confirm", "/manifest.webmanifest", "/worker.js", "/accent.css"),
+    *("/confirm", "/manifest.webmanifest", "/worker.js", "/accent.css", "/styleguide"),
     *("/site/logo/<nanoid:id>", "/site/logo/<nanoid:id>/64"),
     *("/unsubscribe/notifications/<nanoid:id>", "/unsubscribe/letter/<nanoid:id>"),
     *("/healthz", "/readyz", "/metrics", "/site", "/openapi.json", "/docs"),
