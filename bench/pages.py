@@ -514,8 +514,8 @@ def look_at_style_guide(chromium: Browser, folder: Path, images: Path) -> None:
 def compare_style_guide(chromium: Browser, folder: Path) -> None:
     """Print how much of the style guide looks different from its images, and show the difference.
 
-    It is no fault: another machine has other fonts, and a change may be meant. Then keep the images
-    with `--style-guide`.
+    A difference is not a fault, because another machine has other fonts, and a change may be meant.
+    `--style-guide` keeps the present images.
     """
     look_at_style_guide(chromium, folder, folder / "style-guide")
     for scheme in SCHEMES:

@@ -1,4 +1,4 @@
-"""What the style guide shows: the elements of pages with examples, for those who change them."""
+"""Examples for the style guide, which shows developers every element of the pages."""
 
 from typing import Any
 

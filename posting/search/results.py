@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -90,9 +91,10 @@ def _find_suggestion(indexes: Sequence[Index], query: str) -> str | None:
     def is_found(*terms: Term) -> bool:
         return any(index.count(terms, 1) for index in indexes)
 
-    unknown = [
+    missing = (
         word for word, is_prefix in _words_of(query) if not is_found(Term((word,), is_prefix))
-    ]
+    )
+    unknown = list(islice(missing, 2))
     if len(unknown) != 1:
         return None
     counts = sum((index.count_similar(unknown[0]) for index in indexes), Counter[str]())

@@ -39,6 +39,7 @@ function close() {
 /** Offer members whose names begin with what is being typed. Without a connection, none is offered. */
 async function offer(field) {
   const name = nameIn(field);
+  if (name === undefined) return; // the cursor has moved
   const { data } = await request("GET", `${root}/users?q=${name}&limit=${MOST}`);
   if (nameIn(field) !== name || document.activeElement !== field) return;
   close();

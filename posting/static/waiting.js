@@ -1,5 +1,5 @@
 // How many reports and applications wait for a moderator: beside the links to the page of moderation.
-// One tab asks, at most once a minute, and it also asks for the role and the face of the reader.
+// One tab sends the request, at most once a minute. It also reads the role and the face of the reader.
 
 import { FIELDS, me, moderates, setMe } from "./account.js";
 import { isDue, numberOf } from "./counts.js";
