@@ -33,9 +33,8 @@ from posting.db.engine import close_connections
 from posting.db.transactions import unit_of_work
 from posting.db.types import now
 from posting.images import codec as imaging
-from posting.images.codec import FACE_LIMITS
 from posting.invitations.store import create_invitation
-from posting.site.store import lock_site, replace_logo
+from posting.site.store import lock_site, replace_picture
 from posting.topics.store import insert_topic
 from posting.web.response_cache import ResponseCache
 from posting.webhooks.store import create_webhook
@@ -496,11 +495,11 @@ def set_avatar(client: Client) -> str:
     return url
 
 
-def set_logo(app: Flask) -> str:
-    """Set the logo of the site, and return its id."""
+def set_picture(app: Flask, name: str) -> str:
+    """Set the logo or the cover of the site, and return its id."""
     with app.app_context(), unit_of_work():
-        replace_logo(lock_site(), {side: pictures.png() for side in FACE_LIMITS})
-    id: str = app.test_client().get("/site").json["logo_url"].rpartition("/")[2]
+        replace_picture(lock_site(), name, [pictures.png(), pictures.png()])
+    id: str = app.test_client().get("/site").json[f"{name}_url"].rpartition("/")[2]
     return id
 
 
@@ -545,7 +544,8 @@ def id_of(alice: Client, post: dict[str, Any]) -> Callable[[str], str]:
         "unattached_file": lambda: alice.send_file()["id"],
         "file_of_comment": lambda: add_file_of_comment(alice, post),
         "avatar": lambda: set_avatar(alice).rpartition("/")[2],
-        "logo": lambda: set_logo(alice.application),
+        "logo": lambda: set_picture(alice.application, "logo"),
+        "cover": lambda: set_picture(alice.application, "cover"),
         "face": lambda: set_avatar(alice) and alice.user["id"],
         "side": lambda: "640",
         "user": lambda: alice.user["id"],

@@ -12,7 +12,7 @@ from posting import create_app
 from posting.accounts.fields import RESERVED_USERNAMES
 from posting.characters import has_visible, leaves_direction_open
 from posting.web.schemas import EXAMPLE_ID, EXAMPLE_TOKEN
-from tests.conftest import MANY, TOKEN, add_topic, apply, invite, report, set_avatar, set_logo
+from tests.conftest import MANY, TOKEN, add_topic, apply, invite, report, set_avatar, set_picture
 from tests.helpers.assertions import strict
 from tests.web.test_access import BODIES
 
@@ -64,8 +64,9 @@ class Service:
         if resource in {"sessions", "avatars"}:
             of_user = client.get("/sessions").json[0]["id"]
             return of_user if resource == "sessions" else set_avatar(client).rpartition("/")[2]
-        if resource in {"logo", "applications"}:
-            return (set_logo if resource == "logo" else apply)(self.app)
+        if resource in {"logo", "cover", "applications"}:
+            is_picture = resource != "applications"
+            return set_picture(self.app, resource) if is_picture else apply(self.app)
         if resource == "invitations":
             return invite(self.app, client.user["id"])
         if resource in {"tokens", "webhooks"}:  # of which a user can have few

@@ -21,7 +21,7 @@ from posting.posts.schemas import FILES_PER_TEXT, IMAGES_PER_POST
 from posting.reactions.models import EMOJI
 from posting.site.settings import find_own_file
 from posting.topics.models import COLORS, TOPICS_PER_POST
-from posting.web.hosts import base_url
+from posting.web.hosts import base_url, external_url
 from posting.web.schemas import Item
 
 FRAGMENTS = "posting.fragments"
@@ -57,6 +57,7 @@ def init_app(app: App) -> None:
         "avatar": elements.avatar,
         "initial_of": elements.initial_of,
         "count": count,
+        "external_url": external_url,
         "icon": elements.icon,
         "CELL": elements.CELL,
         "COLUMN": elements.COLUMN,
@@ -130,6 +131,7 @@ def describe_site() -> dict[str, Any]:
         "accent": config["ACCENT"],
         "has_rules": bool(config["RULES"]),
         "logo": config["LOGO_ID"],
+        "cover": config["COVER_ID"],
     }
 
 

@@ -12,6 +12,7 @@ from posting.db.types import now
 ONLY = "settings-of-this-site"  # the id of the only row
 MAX_TEXT = 20_000  # characters of the rules, and of the text about the site
 MAX_LOGO = 256 * 2**10  # bytes
+MAX_COVER = 512 * 2**10  # bytes
 
 
 def _one_of(name: str, choices: tuple[str, ...]) -> CheckConstraint:
@@ -22,7 +23,8 @@ def _one_of(name: str, choices: tuple[str, ...]) -> CheckConstraint:
 class Site(Editable):
     """The choices of owners about the site. A column is null where the default holds.
 
-    `version` grows with each edit, and `logo_id` is another one for each logo.
+    `version` grows with each edit. `logo_id` is another one for each logo, and `cover_id` for each
+    cover.
     """
 
     __tablename__ = "site"
@@ -44,6 +46,9 @@ class Site(Editable):
     logo_id: Mapped[str | None] = mapped_column(Identifier)
     logo: Mapped[bytes | None] = mapped_column(LargeBinary)
     small_logo: Mapped[bytes | None] = mapped_column(LargeBinary)
+    cover_id: Mapped[str | None] = mapped_column(Identifier)
+    cover: Mapped[bytes | None] = mapped_column(LargeBinary)
+    small_cover: Mapped[bytes | None] = mapped_column(LargeBinary)
 
     __table_args__ = (
         CheckConstraint(f"id = '{ONLY}'", name="only"),
@@ -61,5 +66,11 @@ class Site(Editable):
         CheckConstraint(
             "(logo_id IS NULL) = (logo IS NULL) AND (logo IS NULL) = (small_logo IS NULL)",
             name="logo",
+        ),
+        CheckConstraint(f"length(cover) BETWEEN 1 AND {MAX_COVER}", name="cover_size"),
+        CheckConstraint(f"length(small_cover) BETWEEN 1 AND {MAX_COVER}", name="small_cover_size"),
+        CheckConstraint(
+            "(cover_id IS NULL) = (cover IS NULL) AND (cover IS NULL) = (small_cover IS NULL)",
+            name="cover",
         ),
     )

@@ -151,6 +151,15 @@ class Site(Output):
             "A square WebP of at most 256 pixels. With `/64`, of at most 64. Null without one.",
         ),
     )
+    cover_url = fields.String(
+        allow_none=True,
+        metadata={"format": "uri"}
+        | described(
+            f"https://example.org/site/cover/{EXAMPLE_ID}",
+            "A WebP three times as wide as high, of at most 1280 pixels. With `/768`, of at most "
+            "768. Null without one.",
+        ),
+    )
     fixed = fields.List(
         fields.String(metadata=extensible((*TEXTS, *CHOICES), "name")),
         metadata=described(["name"], "What the operator has set, so that no owner can change it."),
@@ -230,13 +239,10 @@ class SiteInput(Input):
         return {name: value or None for name, value in data.items()}
 
 
-class LogoUpload(Input):
-    """A new logo."""
+class PictureUpload(Input):
+    """A new logo or cover."""
 
     file = File(
         "MAX_IMAGE_BYTES",
-        metadata={
-            "description": "PNG, JPEG, WebP or GIF, detected from its content. The logo is the "
-            "largest square in its middle."
-        },
+        metadata={"description": "PNG, JPEG, WebP or GIF, detected from its content."},
     )

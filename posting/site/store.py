@@ -1,6 +1,6 @@
 """The SQL of what owners choose for the site."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from posting.db.editing import edit
 from posting.db.transactions import Row, execute, fetch_one, lock_table
 from posting.db.types import new_id, now
-from posting.images.codec import FACE_LIMITS
 from posting.site.models import ONLY, Site
 from posting.site.settings import CHOICES, TEXTS
 from posting.web.errors import NoSuch
@@ -18,16 +17,15 @@ class NoSuchLogo(NoSuch, thing="logo"):
     pass
 
 
-LARGE, SMALL = FACE_LIMITS
-_columns = (Site.id, Site.version, Site.logo_id)
+class NoSuchCover(NoSuch, thing="cover"):
+    pass
+
+
+_columns = (Site.id, Site.version, Site.logo_id, Site.cover_id)
 _LOCK = sa.select(*_columns, *(getattr(Site, name) for name in (*TEXTS, *CHOICES)))
 _LOCK = _LOCK.with_for_update()
 _INSERT = sa.insert(Site)
-_LOGO = sa.select(Site.logo_id).where(Site.logo_id == sa.bindparam("id"))
-_FILES = {
-    side: _LOGO.add_columns(column.label("file"))
-    for side, column in zip(FACE_LIMITS, (Site.logo, Site.small_logo), strict=True)
-}
+_MISSING = {"logo": NoSuchLogo, "cover": NoSuchCover}
 
 
 def lock_site() -> Row:
@@ -55,16 +53,24 @@ def note_backup(site: Row) -> None:
     execute(sa.update(Site).where(Site.id == site.id).values(backed_up_at=now()))
 
 
-def replace_logo(site: Row, files: Mapping[int, bytes] | None) -> None:
-    """Give the site, whose row is locked, a logo from its files by their sides, or none."""
-    files, logo_id = files or {}, new_id() if files else None
-    logo, small_logo = files.get(LARGE), files.get(SMALL)
-    edit(Site, site, {"logo_id": logo_id, "logo": logo, "small_logo": small_logo}, is_edit=True)
+def replace_picture(site: Row, name: str, files: Sequence[bytes] | None) -> None:
+    """Give the site, whose row is locked, a logo or cover from its large and small file, or none.
+
+    `name` is "logo" or "cover".
+    """
+    large, small = files or (None, None)
+    id = new_id() if files else None
+    edit(Site, site, {f"{name}_id": id, name: large, f"small_{name}": small}, is_edit=True)
 
 
-def get_logo(id: str, side: int, *, without_data: bool) -> bytes:
-    """Return the logo in a size, or no bytes if they are not needed. Raise NoSuchLogo."""
-    row = fetch_one(_LOGO if without_data else _FILES[side], id=id)
+def get_picture(name: str, id: str, *, is_small: bool, without_data: bool) -> bytes:
+    """Return the logo or cover in a size, or no bytes if they are not needed.
+
+    Raise NoSuchLogo or NoSuchCover.
+    """
+    id_column: sa.ColumnElement[str | None] = getattr(Site, f"{name}_id")
+    file = sa.null() if without_data else getattr(Site, f"small_{name}" if is_small else name)
+    row = fetch_one(sa.select(file.label("file")).where(id_column == id))
     if row is None:
-        raise NoSuchLogo
+        raise _MISSING[name]
     return b"" if without_data else bytes(row.file)

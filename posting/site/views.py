@@ -1,6 +1,6 @@
 """The site, for apps that work with any."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -48,7 +48,7 @@ from posting.posts.schemas import (
 from posting.site import schemas, store
 from posting.site.models import ONLY
 from posting.site.settings import CHOICES, TEXTS, read_settings
-from posting.site.store import NoSuchLogo
+from posting.site.store import NoSuchCover, NoSuchLogo
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Endpoint, Reply
 from posting.web.errors import InvalidInput, Message, input_error
 from posting.web.etags import Condition, if_none_match
@@ -109,35 +109,33 @@ def require_not_fixed(body: Iterable[str]) -> None:
         raise InvalidInput([input_error(SET_BY_OPERATOR, pointer=f"/{name}") for name in fixed])
 
 
-def prepare_logo(form: dict[str, Any]) -> dict[int, bytes]:
-    """Decode the file of an upload, and make a logo of it."""
+def prepare_logo(form: dict[str, Any]) -> list[bytes]:
+    """Decode the file of an upload, and make a logo of it, large and small."""
     with decoding():
-        return codec.make_faces(form["file"])
+        return [*codec.make_faces(form["file"]).values()]
 
 
 @site.put(
     "/site/logo",
     access=OWNER_SESSION_REQUIRED,
     limits=[IMAGE_LIMIT],
-    form=schemas.LogoUpload(),
+    form=schemas.PictureUpload(),
     prepare=prepare_logo,
     returns=schemas.Site(),
     errors=[ImagesBusy, OwnImageInProgress],
 )
-def replace_logo(form: dict[str, Any], prepared: dict[int, bytes]) -> Reply:
-    """Set the logo of the site. It is stored without metadata, in 256 and 64 pixels."""
-    store.replace_logo(lock_site(), prepared)
-    log.record_act("edited", "site", ONLY, None, reason="logo")
-    return describe_site(read_settings())
+def replace_logo(form: dict[str, Any], prepared: list[bytes]) -> Reply:
+    """Set the logo of the site: the largest square in the middle of an image.
+
+    It is stored without metadata, in 256 and 64 pixels.
+    """
+    return replace_picture("logo", prepared)
 
 
 @site.delete("/site/logo", access=OWNER_SESSION_REQUIRED, status=204)
 def delete_logo() -> Reply:
     """Delete the logo of the site. Always returns 204."""
-    row = lock_site()
-    if row.logo_id:
-        store.replace_logo(row, None)
-        log.record_act("edited", "site", ONLY, None, reason="logo")
+    delete_picture("logo")
     return None
 
 
@@ -151,7 +149,7 @@ def delete_logo() -> Reply:
 )
 def get_logo(id: str) -> Reply:
     """Read the logo, of 256 pixels. It never changes, so it can be cached forever."""
-    return send_logo(id, store.LARGE)
+    return send_picture("logo", id)
 
 
 @site.get(
@@ -164,12 +162,83 @@ def get_logo(id: str) -> Reply:
 )
 def get_small_logo(id: str) -> Reply:
     """Read the logo, of 64 pixels. It never changes, so it can be cached forever."""
-    return send_logo(id, store.SMALL)
+    return send_picture("logo", id, is_small=True)
 
 
-def send_logo(id: str, side: int) -> Response:
-    """Return the response with a logo, which every page may show."""
-    file = store.get_logo(id, side, without_data=if_none_match(id))
+def prepare_cover(form: dict[str, Any]) -> list[bytes]:
+    """Decode the file of an upload, and make a cover of it, large and small."""
+    with decoding():
+        return [*codec.make_covers(form["file"]).values()]
+
+
+@site.put(
+    "/site/cover",
+    access=OWNER_SESSION_REQUIRED,
+    limits=[IMAGE_LIMIT],
+    form=schemas.PictureUpload(),
+    prepare=prepare_cover,
+    returns=schemas.Site(),
+    errors=[ImagesBusy, OwnImageInProgress],
+)
+def replace_cover(form: dict[str, Any], prepared: list[bytes]) -> Reply:
+    """Set the cover of the site: the middle of an image, three times as wide as high.
+
+    It is stored without metadata, in widths of 1280 and 768 pixels.
+    """
+    return replace_picture("cover", prepared)
+
+
+@site.delete("/site/cover", access=OWNER_SESSION_REQUIRED, status=204)
+def delete_cover() -> Reply:
+    """Delete the cover of the site. Always returns 204."""
+    delete_picture("cover")
+    return None
+
+
+@site.get(
+    "/site/cover/<nanoid:id>",
+    access=PUBLIC,
+    cache=SHARED,
+    returns={"type": "string", "format": "binary"},
+    media_type="image/webp",
+    errors=[NoSuchCover],
+)
+def get_cover(id: str) -> Reply:
+    """Read the cover, 1280 pixels wide. It never changes, so it can be cached forever."""
+    return send_picture("cover", id)
+
+
+@site.get(
+    "/site/cover/<nanoid:id>/768",
+    access=PUBLIC,
+    cache=SHARED,
+    returns={"type": "string", "format": "binary"},
+    media_type="image/webp",
+    errors=[NoSuchCover],
+)
+def get_small_cover(id: str) -> Reply:
+    """Read the cover, 768 pixels wide. It never changes, so it can be cached forever."""
+    return send_picture("cover", id, is_small=True)
+
+
+def replace_picture(name: str, files: Sequence[bytes]) -> dict[str, Any]:
+    """Set the logo or the cover from its large and small file, and return what the site is."""
+    store.replace_picture(lock_site(), name, files)
+    log.record_act("edited", "site", ONLY, None, reason=name)
+    return describe_site(read_settings())
+
+
+def delete_picture(name: str) -> None:
+    """Delete the logo or the cover if there is one."""
+    row = lock_site()
+    if row._mapping[f"{name}_id"]:
+        store.replace_picture(row, name, None)
+        log.record_act("edited", "site", ONLY, None, reason=name)
+
+
+def send_picture(name: str, id: str, *, is_small: bool = False) -> Response:
+    """Return the response with the logo or the cover, which every page may show."""
+    file = store.get_picture(name, id, is_small=is_small, without_data=if_none_match(id))
     headers = headers_of_file(id, is_public=True, shown_on="cross-origin")
     return Response(file, headers=headers, content_type="image/webp")
 
@@ -177,7 +246,7 @@ def send_logo(id: str, side: int) -> Response:
 def describe_site(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `GET /site` responds with these settings of owners."""
     config = current_app.config
-    logo = settings["LOGO_ID"]
+    logo, cover = settings["LOGO_ID"], settings["COVER_ID"]
     return {
         "name": settings["NAME"],
         "description": settings["DESCRIPTION"],
@@ -190,6 +259,7 @@ def describe_site(settings: Mapping[str, Any]) -> dict[str, Any]:
         "rules": settings["RULES"],
         "accent": settings["ACCENT"],
         "logo_url": logo and external_url("site.get_logo", id=logo),
+        "cover_url": cover and external_url("site.get_cover", id=cover),
         "fixed": [name for name in (*TEXTS, *CHOICES) if name.upper() in config[FIXED]],
         "mail": sends_mails(config),
         "texts": {

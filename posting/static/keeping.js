@@ -14,6 +14,7 @@ import { Problem, problemOf } from "./problem.js";
 import { listInPages, listOf, showRows } from "./rows.js";
 import { showSecret } from "./secrets.js";
 import { say, sayNext } from "./status.js";
+import { showTab } from "./tabs.js";
 import { dateOf, showTimes } from "./times.js";
 import { count, explainProblem } from "./words.js";
 
@@ -25,6 +26,26 @@ const NAMES = {
   invitations: "who may invite",
   reading: "who may read",
   moderation_log: "who may read the log",
+};
+
+/** The pictures of the site, each with the size in which it is shown here. */
+const PICTURES = {
+  logo: {
+    size: 64,
+    width: 64,
+    height: 64,
+    alt: "The present logo",
+    saved: "The logo is saved.",
+    deleted: "The logo is deleted.",
+  },
+  cover: {
+    size: 768,
+    width: 768,
+    height: 256,
+    alt: "The present cover picture",
+    saved: "The cover picture is saved.",
+    deleted: "The cover picture is deleted.",
+  },
 };
 
 const TRIES = 10; // to see whether a download has begun
@@ -60,6 +81,7 @@ async function showForms() {
     listOf("webhooks") && showIn(first(document, "[data-webhooks-problem]"), showWebhooks),
   ]);
   first(document, "#keeping").hidden = false; // at once, so that nothing moves
+  showTab();
 }
 
 /** Return a number of bytes in words. */
@@ -252,21 +274,22 @@ async function showSite() {
     .map((name) => NAMES[name] ?? name)
     .join(", ");
   form().inert = false;
-  showLogo(data.logo_url);
+  for (const name of Object.keys(PICTURES)) showPicture(name, data[`${name}_url`]);
 }
 
-function showLogo(url) {
-  const image = document.createElement("img");
-  Object.assign(image, { alt: "The present logo", width: 64, height: 64 });
-  if (url) image.src = `${root}/site/logo/${url.split("/").pop()}/64`;
-  first(document, "#logo-now").replaceChildren(...(url ? [image] : []));
-  first(document, "[data-action=delete-logo]").hidden = url === null;
+/** Show the present logo or cover, if there is one. */
+function showPicture(name, url) {
+  const { alt, size, width, height } = PICTURES[name];
+  const image = Object.assign(document.createElement("img"), { alt, width, height });
+  if (url) image.src = `${root}/site/${name}/${url.split("/").pop()}/${size}`;
+  first(document, `#${name}-now`).replaceChildren(...(url ? [image] : []));
+  first(document, `[data-action=delete-${name}]`).hidden = url === null;
 }
 
-/** Load the page again, which then is as it was chosen. */
-function showAgain(text) {
+/** Load the page again with a tab, which then is as it was chosen. */
+function showAgain(tab, text) {
   sayNext(text);
-  goTo(`${root}/keeping`);
+  goTo(`${root}/keeping#${tab}`);
 }
 
 onForm("site", {
@@ -277,28 +300,31 @@ onForm("site", {
         ([name, value]) => value !== (former[name] ?? null) && !former.fixed.includes(name),
       ),
     ),
-  sent: () => showAgain("It is saved, and holds from now on."),
+  sent: () => showAgain("site", "It is saved, and holds from now on."),
 });
 
 onEvent("change", async (target) => {
-  if (target.id !== "logo" || !target.files[0]) return;
-  const error = first(document, "#logo-error");
+  const picture = PICTURES[target.id];
+  if (!picture || !target.files[0]) return;
+  const error = first(document, `#${target.id}-error`);
   error.textContent = "";
   const body = new FormData();
   body.append("file", target.files[0]);
   target.value = "";
-  const response = await fetch(`${root}/site/logo`, { method: "PUT", body }).catch(() => null);
+  const url = `${root}/site/${target.id}`;
+  const response = await fetch(url, { method: "PUT", body }).catch(() => null);
   const text = (await response?.text()) ?? "";
   try {
     result(response?.status ?? 0, text, null, "image");
-    showAgain("The logo is saved.");
+    showAgain("pictures", picture.saved);
   } catch (problem) {
     error.textContent = problemOf(problem).message;
   }
 });
 
-onAction("delete-logo", async (button) => {
-  if (await sendRequest(button)) showAgain("The logo is deleted.");
-});
+for (const [name, { deleted }] of Object.entries(PICTURES))
+  onAction(`delete-${name}`, async (button) => {
+    if (await sendRequest(button)) showAgain("pictures", deleted);
+  });
 
 ready(showForms);

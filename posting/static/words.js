@@ -30,6 +30,7 @@ const PROBLEMS = {
   no_such_file: "This file has been deleted.",
   no_such_image: "This image has been deleted.",
   no_such_logo: "The logo has been deleted already.",
+  no_such_cover: "The cover picture has been deleted already.",
   no_such_invitation: "This invitation has ended already. Load the page again.",
   no_such_post: "This post has been deleted.",
   no_such_report: "This report has been deleted.",

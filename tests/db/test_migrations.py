@@ -204,7 +204,11 @@ def fill(path):
                 expires_at=now(),
             ),
             Subscription(user_id=ada.id, post_id=post.id, level="all"),
-            Site(name="The Loom", logo_id=new_id(), logo=b"x", small_logo=b"x"),
+            Site(
+                name="The Loom",
+                **{"logo_id": new_id(), "logo": b"x", "small_logo": b"x"},
+                **{"cover_id": new_id(), "cover": b"x", "small_cover": b"x"},
+            ),
             Seen(user_id=ada.id, post_id=post.id, until=now(), seen_at=now()),
             Reaction(user_id=ada.id, post_id=post.id, text_id=post.id, name="heart"),
             PostTopic(post_id=post.id, topic_id=topic.id, created_at=now(), last_activity_at=now()),

@@ -7,7 +7,13 @@ import random
 import pytest
 from PIL import Image, ImageChops, ImageStat
 
-from posting.images.codec import FACE_LIMITS, LIMITS, MAX_THUMBNAIL_BYTES, THUMBNAIL_SIDE
+from posting.images.codec import (
+    COVER_LIMITS,
+    FACE_LIMITS,
+    LIMITS,
+    MAX_THUMBNAIL_BYTES,
+    THUMBNAIL_SIDE,
+)
 from posting.images.codec import child as codec
 from tests.helpers import pictures
 from tests.helpers.image_files import SECRET, difference, open_renditions, open_thumbnail, reencode
@@ -29,10 +35,10 @@ def whitened(image):
     return Image.alpha_composite(background, image.convert("RGBA")).convert("RGB")
 
 
-@pytest.mark.parametrize("side", [*LIMITS, *FACE_LIMITS])
+@pytest.mark.parametrize("side", [*LIMITS, *FACE_LIMITS, *COVER_LIMITS])
 def test_the_limits_are_those_of_the_service(side):
-    assert codec.TRIES.keys() == LIMITS.keys() | FACE_LIMITS.keys()
-    assert tuple(FACE_LIMITS) == codec.FACE_SIDES
+    assert codec.TRIES.keys() == LIMITS.keys() | FACE_LIMITS.keys() | COVER_LIMITS.keys()
+    assert codec.SHAPES.keys() == FACE_LIMITS.keys() | COVER_LIMITS.keys()
     sides, qualities = zip(*codec.TRIES[side], strict=True)
     assert sides[0] == side
     assert sorted(sides, reverse=True) == [*sides]

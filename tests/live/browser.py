@@ -102,9 +102,8 @@ def open_menu(page: Page) -> None:
 
 
 def open_tab(page: Page, name: str) -> None:
-    """Open a tab of the settings."""
-    tabs = page.get_by_role("navigation", name="Settings")
-    tabs.get_by_role("link", name=name, exact=True).click()
+    """Open a tab of the settings, or of the page of owners."""
+    page.locator("[data-tabs]").get_by_role("link", name=name, exact=True).click()
 
 
 def press_rare(part: Page | Locator, name: str) -> None:

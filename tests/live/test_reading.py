@@ -18,6 +18,7 @@ OPEN = {
     *("/favicon.ico", "/favicon.svg", "/static/<path:filename>", "/docs/<path:filename>"),
     *("/confirm", "/manifest.webmanifest", "/worker.js", "/accent.css", "/styleguide"),
     *("/site/logo/<nanoid:id>", "/site/logo/<nanoid:id>/64"),
+    *("/site/cover/<nanoid:id>", "/site/cover/<nanoid:id>/768"),
     *("/unsubscribe/notifications/<nanoid:id>", "/unsubscribe/letter/<nanoid:id>"),
     *("/healthz", "/readyz", "/metrics", "/site", "/openapi.json", "/docs"),
 }

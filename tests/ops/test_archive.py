@@ -68,6 +68,7 @@ def filled_app(app, alice, bob, moderator, owner):
     assert owner.post("/webhooks", json=webhook).status_code == 201
     assert owner.patch("/site", json={"rules": "🧵"}).status_code == 200
     assert owner.put("/site/logo", data=form()).status_code == 200
+    assert owner.put("/site/cover", data=form()).status_code == 200
     assert alice.post("/tokens", json={"name": "x", "scope": "read"}).status_code == 201
     assert run(app, "users", "reset-link", "bob")[0] == 0
     password = {"current_password": PASSWORD}

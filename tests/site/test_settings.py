@@ -316,6 +316,42 @@ class TestAccent:
         assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
+class TestCover:
+    def test_visitors_see_it_and_so_does_whoever_shares_a_link(self, owner, anonymous):
+        form = {"file": (BytesIO(pictures.photo((1400, 900))), "cover.jpg")}
+        url = owner.put("/site/cover", data=form).json["cover_url"]
+        path = url.removeprefix("http://localhost")
+        for width, size in (("", (1280, 426)), ("/768", (768, 256))):
+            response = anonymous.get(path + width)
+            assert response.mimetype == "image/webp"
+            assert "immutable" in response.headers["Cache-Control"]
+            assert Image.open(BytesIO(response.data)).size == size
+        front = anonymous.get("/").text
+        assert f'<meta property="og:image" content="{url}">' in front
+        assert f'srcset="{path}/768 768w, {path} 1280w"' in front
+        assert owner.delete("/site/cover").status_code == 204
+        assert owner.delete("/site/cover").status_code == 204
+        assert anonymous.get(path).json["code"] == "no_such_cover"
+        assert "/site/cover" not in anonymous.get("/").text
+        assert [act["reason"] for act in owner.get("/moderation/log").json] == ["cover", "cover"]
+
+    def test_it_leaves_the_logo(self, owner):
+        form = {"file": (BytesIO(pictures.photo()), "logo.jpg")}
+        logo = owner.put("/site/logo", data=form).json["logo_url"]
+        form = {"file": (BytesIO(pictures.photo()), "cover.jpg")}
+        assert owner.put("/site/cover", data=form).json["logo_url"] == logo
+        owner.delete("/site/logo")
+        site = owner.get("/site").json
+        assert site["logo_url"] is None
+        assert site["cover_url"]
+        cover = site["cover_url"].rpartition("/")[2]
+        assert owner.get(f"/site/logo/{cover}").status_code == 404
+
+    def test_a_file_that_is_no_image(self, owner):
+        response = owner.put("/site/cover", data={"file": (BytesIO(b"x"), "a.png")})
+        assert error_locations(response) == {"/file"}
+
+
 class TestLogo:
     @pytest.mark.usefixtures("cached_codec")
     def test_it_is_in_pages_and_the_manifest_until_it_is_deleted(self, owner, anonymous):

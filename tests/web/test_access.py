@@ -54,7 +54,10 @@ BODIES = {
     "PUT /users/{user}/suspension": {"reason": "Why?"},
     "PUT /users/{user}/role": {"role": "moderator", "current_password": "a long walk by the sea"},
 }
-UPLOADS = {*("POST /images", "POST /posts/{post}/images", "PUT /users/me/avatar", "PUT /site/logo")}
+UPLOADS = {
+    *("POST /images", "POST /posts/{post}/images", "PUT /users/me/avatar"),
+    *("PUT /site/logo", "PUT /site/cover"),
+}
 QUERIES = {
     "/changes": "?after={cursor}",
     "/users": "?username=alice",
@@ -257,6 +260,10 @@ MATRIX = {
     "GET /backup": (401, 403, 403, 403, 200, 403, 403),  # with the password given again
     "GET /site/logo/{logo}": (200, 200, 200, 200, 200, 200, 200),
     "GET /site/logo/{logo}/64": (200, 200, 200, 200, 200, 200, 200),
+    "PUT /site/cover": (401, 403, 403, 403, 200, 403, 403),
+    "DELETE /site/cover": (401, 403, 403, 403, 204, 403, 403),
+    "GET /site/cover/{cover}": (200, 200, 200, 200, 200, 200, 200),
+    "GET /site/cover/{cover}/768": (200, 200, 200, 200, 200, 200, 200),
     "GET /docs/{file}": (200, 200, 200, 200, 200, 200, 200),
     "GET /static/{file}": (200, 200, 200, 200, 200, 200, 200),
     "POST /preview": (401, 200, 200, 200, 200, 403, 200),
@@ -273,6 +280,7 @@ OPEN = {
     *("GET /unsubscribe/letter/{mailbox}", "POST /unsubscribe/letter/{mailbox}"),
     *("GET /about", "GET /account-deleted", "GET /custom.css", "GET /robots.txt"),
     *("GET /accent.css", "GET /site/logo/{logo}", "GET /site/logo/{logo}/64", "GET /styleguide"),
+    *("GET /site/cover/{cover}", "GET /site/cover/{cover}/768"),
     *("GET /favicon.ico", "GET /favicon.svg", "GET /static/{file}"),
     *("GET /healthz", "GET /readyz", "GET /metrics"),
     *("GET /site", "GET /openapi.json", "GET /docs", "GET /docs/{file}"),
@@ -351,6 +359,8 @@ NAMES = {
     "/unsubscribe/letter/<nanoid:id>": "/unsubscribe/letter/{mailbox}",
     "/site/logo/<nanoid:id>": "/site/logo/{logo}",
     "/site/logo/<nanoid:id>/64": "/site/logo/{logo}/64",
+    "/site/cover/<nanoid:id>": "/site/cover/{cover}",
+    "/site/cover/<nanoid:id>/768": "/site/cover/{cover}/768",
     "/docs/<path:filename>": "/docs/{file}",
     "/static/<path:filename>": "/static/{file}",
     "/topics/<nanoid:id>": "/topics/{topic}",

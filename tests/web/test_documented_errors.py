@@ -34,7 +34,7 @@ from tests.web.test_access import BODIES, NAMES, template
 PATHS = {template(path): path for path in NAMES.values()}
 UPLOADS = {
     *("POST /images", "POST /posts/{id}/images", "POST /files", "PUT /users/me/avatar"),
-    "PUT /site/logo",
+    *("PUT /site/logo", "PUT /site/cover"),
 }
 # Operations whose body has no required field.
 OPTIONAL = {
@@ -43,7 +43,7 @@ OPTIONAL = {
 OF_OWNERS = {
     *("POST /webhooks", "PUT /users/{id}/role", "POST /users/{id}/reset-link"),
     *("POST /topics", "PATCH /topics/{id}", "DELETE /topics/{id}"),
-    *("PATCH /site", "PUT /site/logo", "GET /backup"),
+    *("PATCH /site", "PUT /site/logo", "PUT /site/cover", "GET /backup"),
 }
 CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 
@@ -430,13 +430,14 @@ def test_other_503_are_as_documented(documented, alice, owner, post, monkeypatch
     confirm(owner)
     monkeypatch.setattr(imaging, "reencode", fail)
     monkeypatch.setattr(imaging, "make_faces", fail)
+    monkeypatch.setattr(imaging, "make_covers", fail)
     monkeypatch.setattr("posting.web.system.is_current", lambda: False)
     monkeypatch.setattr(turns, "PLACES", 0)
     monkeypatch.setattr(passwords, "count_places", lambda: 0)
     monkeypatch.setattr("posting.accounts.views.export.PLACES", 0)
     of_the_database = {"database_busy", "database_moved", "query_timeout"}
     cases = [case for case in documented(503) if case.code not in of_the_database]
-    assert len(cases) == 24
+    assert len(cases) == 26
     for case in cases:
         query = "?q=engines" if case.code == "search_busy" else ""
         new = {"password": "a new one", "current_password": PASSWORD}

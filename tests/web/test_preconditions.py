@@ -17,7 +17,8 @@ CONDITIONAL = [
     for name in WRITES
     if not name.startswith("POST")
     and name != "DELETE /applications/{application}"
-    and not name.endswith(("/avatar", "/logo", "/role", "/push/subscriptions", "/reactions/heart"))
+    and not name.endswith(("/avatar", "/logo", "/cover", "/role", "/push/subscriptions"))
+    and not name.endswith("/reactions/heart")
 ]
 # Where GET has 404 until something is created.
 ABSENT = {"/users/{user}/suspension", "/posts/{post}/lock", "/posts/{post}/pin"}

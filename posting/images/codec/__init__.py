@@ -31,6 +31,8 @@ SIZES = {640: 200_000, 1600: 800_000}
 LIMITS = {THUMBNAIL_SIDE: MAX_THUMBNAIL_BYTES, **SIZES}
 # The sides of the two copies of a face, and their maximum numbers of bytes.
 FACE_LIMITS = {256: 30_000, 64: 5_000}
+# The widths of the two copies of a cover, and their maximum numbers of bytes.
+COVER_LIMITS = {1280: 300_000, 768: 120_000}
 
 # Decoding can take 500 MB and a core for seconds, so each worker decodes one image at a time. A
 # waiting request holds a thread, and half of the threads must stay free for other requests.
@@ -127,8 +129,20 @@ def make_faces(data: bytes) -> dict[int, bytes]:
 
     Raise ImageError or BusyError.
     """
-    _, renditions, _ = _process(data, 0, FACE_LIMITS)
-    return {side: renditions[side].data for side in FACE_LIMITS}
+    return _cut(data, FACE_LIMITS)
+
+
+def make_covers(data: bytes) -> dict[int, bytes]:
+    """Decode an image, and return the cover in its middle as WebPs, by their widths.
+
+    Raise ImageError or BusyError.
+    """
+    return _cut(data, COVER_LIMITS)
+
+
+def _cut(data: bytes, limits: Mapping[int, int]) -> dict[int, bytes]:
+    _, renditions, _ = _process(data, 0, limits)
+    return {side: renditions[side].data for side in limits}
 
 
 # The properties of an image, its renditions by their sides, and its new encoding.

@@ -88,9 +88,12 @@ SMALLER: dict[str, dict[str, Any]] = {
 # The longest side and the quality of each small copy of an image, in the order in which they are
 # tried. With the last try of the thumbnail, any image has less than 20 KB.
 THUMBNAIL_SIDE = 320
-# The sides of the square copies of a face.
-FACE_SIDES = (256, 64)
+# The longest sides of the copies of what is cut out of an image, and their width by their height:
+# of a face, and of a cover.
+SHAPES = {256: 1, 64: 1, 1280: 3, 768: 3}
 TRIES = {
+    1280: ((1280, 75), (1280, 50), (1280, 25), (640, 25)),
+    768: ((768, 75), (768, 50), (768, 25), (384, 25)),
     256: ((256, 80), (256, 50), (256, 25), (128, 25)),
     64: ((64, 80), (64, 50), (64, 0)),
     1600: ((1600, 70), (1600, 50), (1600, 25)),
@@ -152,7 +155,7 @@ def reencode(
 
     The format stays the same and metadata is removed. A still image is turned upright and converted
     to sRGB. With `max_bytes` of 0, the encoding is empty. `limits` has the maximum sizes of the
-    renditions by their sides. Those of a face are of the square in the middle.
+    renditions by their sides. Those of a face or a cover are of the middle of the image.
 
     Raise ImageError.
     """
@@ -164,8 +167,8 @@ def reencode(
             "height": image.height,
         }
         encoded = _encode(image, format, options, max_bytes) if max_bytes else b""
-        if FACE_SIDES[0] in limits:
-            image = _middle_of(image)
+        if shape := SHAPES.get(max(limits)):
+            image = _middle_of(image, shape)
         elif "save_all" in options:  # an animation has no sizes
             limits = {THUMBNAIL_SIDE: limits[THUMBNAIL_SIDE]}
         # Now, since converting a GIF changes the palette that is encoded.
@@ -193,8 +196,8 @@ def make_renditions(
     """Return the side of each rendition of an image, its width and height, and its WebP.
 
     `limits` has their maximum sizes by their sides. There is always a thumbnail, which is the first
-    frame of an animation, or both copies of a face. The image has more pixels than the others, and
-    more bytes: `size`.
+    frame of an animation, or both copies of a face or a cover. The image has more pixels than the
+    others, and more bytes: `size`.
     """
     image.seek(0)
     if image.mode == "I;16":  # `convert` would keep only the darkest 256 shades
@@ -203,7 +206,7 @@ def make_renditions(
     small = image if image.mode == mode else image.convert(mode)
     renditions = []
     for side in sorted(limits, reverse=True):  # each one is made of the last, which saves time
-        if side in {THUMBNAIL_SIDE, *FACE_SIDES}:
+        if side == THUMBNAIL_SIDE or side in SHAPES:
             small, file = _shrink(small, TRIES[side], limits[side])
         elif max(image.size) <= side:
             continue
@@ -214,12 +217,13 @@ def make_renditions(
     return renditions[::-1]
 
 
-def _middle_of(image: Any) -> Any:
-    """Return the largest square in the middle of an image, or of its first frame."""
+def _middle_of(image: Any, shape: int) -> Any:
+    """Return the largest part of a shape in the middle of an image, or of its first frame."""
     image.seek(0)
-    side = min(image.size)
-    left, top = ((length - side) // 2 for length in image.size)
-    return image.crop((left, top, left + side, top + side))
+    width = min(image.width, image.height * shape)
+    height = max(1, width // shape)
+    left, top = (image.width - width) // 2, (image.height - height) // 2
+    return image.crop((left, top, left + width, top + height))
 
 
 def _shrink(

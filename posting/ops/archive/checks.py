@@ -4,7 +4,7 @@ The author of an archive that is made by hand, or from another forum, gets the s
 client: the schemas of requests check the texts, and images are treated like uploads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 import click
@@ -144,8 +144,8 @@ class Checks:
             self._distrusted.add(row["id"])
         if table.name == "users":
             row |= {"password_hash": self._prepare_hash(row["password_hash"])}
-        if table.name == "site" and row.get("logo"):
-            row |= self._make_faces("the logo", row["logo"], ("logo", "small_logo"))
+        if table.name == "site":
+            row |= self._make_pictures(row)
         self._check_times(table, row)
         self._check_numbers(table.name, row)
         row = self._check_texts(table.name, row)
@@ -303,13 +303,28 @@ class Checks:
 
     def _prepare_avatar(self, row: Row) -> Row | None:
         """Return an avatar that is made of the picture of a row, or None if it is refused."""
-        faces = self._make_faces(f"avatar {row['id']}", row["data"], ("data", "small"))
+        make, columns = codec.make_faces, ("data", "small")
+        faces = self._make_again(make, f"avatar {row['id']}", row["data"], columns)
         return row | faces if faces else None
 
-    def _make_faces(self, name: str, data: bytes, columns: tuple[str, str]) -> Row:
+    def _make_pictures(self, row: Row) -> Row:
+        """Return the columns of the logo and the cover of the site, made of those of its row."""
+        pictures: Row = {}
+        for name, make in (("logo", codec.make_faces), ("cover", codec.make_covers)):
+            if data := row.get(name):
+                pictures |= self._make_again(make, f"the {name}", data, (name, f"small_{name}"))
+        return pictures
+
+    def _make_again(
+        self,
+        make: Callable[[bytes], Mapping[int, bytes]],
+        name: str,
+        data: bytes,
+        columns: tuple[str, str],
+    ) -> Row:
         """Return two columns with pictures made of another one, or none if it is refused."""
         try:
-            return dict(zip(columns, codec.make_faces(data).values(), strict=True))
+            return dict(zip(columns, make(data).values(), strict=True))
         except codec.ImageError as error:
             self.lines.add_problem(f"{name}: {str(error).rstrip('.')}")
             return {}

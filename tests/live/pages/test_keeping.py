@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.helpers import pictures
-from tests.live.browser import PASSWORD, name_of, write
+from tests.live.browser import PASSWORD, name_of, open_tab, write
 from tests.live.clients import sign_in
 from tests.live.layout import SHIFTS
 from tests.live.sites import ROOT
@@ -77,6 +77,7 @@ def test_nothing_moves_while_the_page_is_loaded(keeper, width):
 def test_a_logo_is_chosen_and_deleted(url, keeper, people, tmp_path):
     file = tmp_path / "logo.png"
     file.write_bytes(pictures.png())
+    open_tab(keeper, "Pictures")
     keeper.get_by_label("Choose a logo").set_input_files(file)
     expect(keeper.get_by_text("The logo is saved.")).to_be_visible()
     visitor = people.open_page(base_url=url)
@@ -87,6 +88,34 @@ def test_a_logo_is_chosen_and_deleted(url, keeper, people, tmp_path):
     expect(keeper.get_by_text("The logo is deleted.")).to_be_visible()
     visitor.reload()
     expect(visitor.locator(".home img")).to_have_count(0)
+
+
+def test_a_cover_is_shown_to_visitors_and_takes_its_room_at_once(url, keeper, people, tmp_path):
+    file = tmp_path / "cover.jpg"
+    file.write_bytes(pictures.photo((1400, 900)))
+    open_tab(keeper, "Pictures")
+    keeper.get_by_label("Choose a cover picture").set_input_files(file)
+    expect(keeper.get_by_text("The cover picture is saved.")).to_be_visible()
+    expect(keeper.get_by_role("img", name="The present cover picture")).to_be_visible()
+    for width, most in ((320, 140), (1280, 230)):
+        visitor = people.open_page(base_url=url, viewport={"width": width, "height": 700})
+        visitor.goto("/")
+        cover = visitor.locator("img.cover")
+        assert cover.evaluate("(image) => image.decode().then(() => true)")
+        assert cover.bounding_box()["height"] <= most
+        assert visitor.evaluate(SHIFTS) <= 0.02
+        assert not visitor.evaluate("document.documentElement.scrollWidth > innerWidth")
+    requests = []
+    keeper.on("request", lambda request: requests.append(request.url))
+    keeper.goto("/")
+    keeper.wait_for_load_state("networkidle")
+    assert not [each for each in requests if "/site/cover/" in each]  # members do not load it
+    keeper.goto("/keeping#pictures")
+    keeper.on("dialog", lambda dialog: dialog.accept())
+    keeper.get_by_role("button", name="Delete the cover picture").click()
+    expect(keeper.get_by_text("The cover picture is deleted.")).to_be_visible()
+    visitor.reload()
+    expect(visitor.locator("img.cover")).to_have_count(0)
 
 
 def test_reading_is_switched_to_members(url, keeper, people):
@@ -155,7 +184,7 @@ def flask(*arguments, database):
 
 def test_a_backup_is_downloaded_and_restored(keeper, tmp_path):
     write(keeper)
-    keeper.goto("/keeping")
+    keeper.goto("/keeping#care")
     expect(keeper.get_by_text("There is no backup yet.")).to_be_visible()
     form = keeper.locator("form[data-form=backup]")
     form.get_by_label("Your password, to be sure").fill("not the password")
@@ -178,7 +207,9 @@ def test_a_backup_is_downloaded_and_restored(keeper, tmp_path):
 
 
 def test_what_needs_care_is_said_in_words(keeper):
+    open_tab(keeper, "Backups and health")
     finding = keeper.locator("[data-findings] li").first
+    expect(finding).to_be_visible()
     expect(finding.locator("b")).not_to_be_empty()
     expect(finding.locator("p.meta")).not_to_be_empty()
 
@@ -192,6 +223,7 @@ def add_topic(keeper, name, color):
 
 
 def test_topics_are_named_chosen_and_deleted(keeper, sign_up, people, url):
+    open_tab(keeper, "Topics")
     for name, color in (
         ("Looms", "Green"),
         ("Engines", "Red"),
@@ -253,6 +285,7 @@ def test_topics_are_named_chosen_and_deleted(keeper, sign_up, people, url):
 
 
 def test_a_webhook_is_created_tried_and_deleted(keeper):
+    open_tab(keeper, "Webhooks")
     form = keeper.locator("form[data-form=webhook]")
     form.get_by_label("New posts").uncheck()
     form.get_by_label("URL of the program").fill("https://127.0.0.1:9/x")

@@ -129,7 +129,7 @@ def let_the_aunt_in(keeper, moderator, stranger):
 
 
 def download_backup(keeper, folder):
-    keeper.goto("/keeping")
+    keeper.goto("/keeping#care")
     form = keeper.locator("form[data-form=backup]")
     form.get_by_label("Your password, to be sure").fill(PASSWORD)
     with keeper.expect_download() as download:
