@@ -1,12 +1,12 @@
 """Turns to search, so that clients with expensive searches leave room for all others.
 
 A search may keep a core busy for seconds. So each worker has two places, and a client has one of
-them at most. Of the clients that wait, the client that has searched least lately is next. All
-clients whose last search was slow share one place.
+them at most. Of the clients that wait, the client that has searched least lately is next. All slow
+clients share one place: those whose last search was slow, and whose searches are slow on average.
 
 A request that waits holds a thread. So the requests of a client that wait have half of the threads
-at most, and others are refused at once. A client whose last search was slow is also refused at once
-if another slow client waits that has searched less.
+at most, and others are refused at once. A slow client is also refused at once if another slow
+client waits that has searched less.
 """
 
 import math
@@ -43,7 +43,14 @@ class Recent:
 
     latest: float  # the time of its latest request or search
     seconds: float = 0  # of its searches, of which earlier ones count less
-    is_slow: bool = False  # whether the last search was slow
+    searches: float = 0  # their number, of which earlier ones count less
+    is_slow: bool = False  # whether the last search was slow, and so is the mean of all
+
+    def add(self, seconds: float) -> None:
+        """Note a search. A quick client stays one if the machine was busy for once."""
+        self.seconds += seconds
+        self.searches += 1
+        self.is_slow = min(seconds, self.seconds / self.searches) > SLOW_SECONDS
 
 
 class Turns:
@@ -79,8 +86,7 @@ class Turns:
         finally:
             with self._changed:
                 recent.latest = monotonic()
-                recent.seconds += recent.latest - start
-                recent.is_slow = recent.latest - start > SLOW_SECONDS
+                recent.add(recent.latest - start)
                 self._running.remove(client)
                 self._changed.notify_all()
 
@@ -94,7 +100,9 @@ class Turns:
             if recent.latest > time - MEMORY_SECONDS or other in busy
         }
         recent = self._recent.setdefault(client, Recent(time))
-        recent.seconds *= math.exp((recent.latest - time) / MEMORY_SECONDS)
+        weight = math.exp((recent.latest - time) / MEMORY_SECONDS)
+        recent.seconds *= weight
+        recent.searches *= weight
         recent.latest = time
         return recent
 

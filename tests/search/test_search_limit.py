@@ -213,7 +213,7 @@ def test_the_client_that_has_searched_least_is_next():
 def test_a_slow_client_that_has_searched_less_waits_too():
     of_worker, end = Turns(), Event()
     for seconds, client in enumerate(["running", "less", "more", "most"]):
-        of_worker._recent[client] = Recent(monotonic(), seconds, is_slow=True)
+        of_worker._recent[client] = Recent(monotonic(), seconds, 1, is_slow=True)
 
     def search(client):
         with of_worker.take(client):
@@ -243,6 +243,16 @@ def test_a_client_is_no_longer_slow_after_a_quick_search(searches, slow):
     running = [searches.start(address) for address in slow[:2]]
     searches.end.set()
     assert [response.result().status_code for response in running] == [200] * 2
+
+
+@pytest.mark.parametrize(
+    ("quick", "slow", "is_slow"), [(0, 1, True), (1, 1, True), (50, 1, False), (50, 50, True)]
+)
+def test_a_client_with_quick_searches_is_not_slow_after_one_that_took_long(quick, slow, is_slow):
+    client = Recent(0)
+    for seconds in [0.01] * quick + [1.0] * slow:
+        client.add(seconds)
+    assert client.is_slow == is_slow
 
 
 @pytest.mark.usefixtures("impatient")
