@@ -223,7 +223,10 @@ ACTIONS = {
     "moderator": {"moderation": act, "member": moderate, "post": delete},
 }
 # The pages on which moderators see more than other members.
-FOR_MODERATORS = ("front", "post", "unusual", "locked", "member", "moderation", "keeping")
+FOR_MODERATORS = (
+    *("front", "post", "unusual", "locked", "member", "moderation"),
+    *("keeping", "pictures", "care"),
+)
 
 
 def run(folder: Path, *command: str) -> None:
@@ -283,6 +286,12 @@ def list_pages(folder: Path, url: str) -> dict[str, str]:
     run(folder, "users", "promote", MODERATOR, "--owner")
     for mark in ("lock", "pin"):
         moderator.session.put(f"{url}/posts/{locked}/{mark}", timeout=60).raise_for_status()
+    picture = requests.get(find_picture(url), timeout=60).content
+    for name in ("logo", "cover"):
+        change = moderator.session.put(
+            f"{url}/site/{name}", files={"file": (name, picture)}, timeout=60
+        )
+        change.raise_for_status()
     topics = requests.get(f"{url}/topics", timeout=60).json()
     reason = {"reason": f"See this line: {'one-long-line-' * 10}"}
     for target in (f"posts/{unusual}", f"posts/{post['id']}", f"users/{post['author']['id']}"):
@@ -315,12 +324,20 @@ def list_pages(folder: Path, url: str) -> dict[str, str]:
         "moderation": "/moderation",
         "members": "/members",
         "keeping": "/keeping",
+        "pictures": "/keeping#pictures",
+        "care": "/keeping#care",
         "unsent": "/unsent",
         "deleted": "/account-deleted",
         "about": "/about",
         "error": "/nowhere",
         "docs": "/docs",
     }
+
+
+def find_picture(url: str) -> str:
+    """Return the URL of a picture of some post."""
+    posts = requests.get(f"{url}/posts?limit=20&expand=images", timeout=60).json()
+    return next(str(image["url"]) for post in posts for image in post["images"])
 
 
 class Member:
