@@ -1,7 +1,6 @@
 """The pages of a community. They are the same bytes for all who may read them."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +11,6 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter
 
 from posting.accounts.current_user import PAGE_READERS, SIGNED_IN, current_user_id
-from posting.accounts.names import count_users_by_name, list_users_by_name
 from posting.accounts.store import (
     NoSuchUser,
     add_post_counts,
@@ -20,18 +18,13 @@ from posting.accounts.store import (
     list_all_users_by_name,
     list_users,
 )
-from posting.comments.store import INDEX as COMMENTS
-from posting.comments.store import find_comments, list_comments, list_comments_on
+from posting.comments.store import list_comments, list_comments_on
 from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH
-from posting.files.store import add_files_to_comments, list_files_of_posts
-from posting.images.store import (
-    IMAGE_PATH,
-    find_thumbnails_of_posts,
-    get_images_of_comments,
-    get_images_of_posts,
-)
+from posting.files.store import list_files_of_posts
+from posting.images.store import get_images_of_posts
 from posting.pages import markdown, templating, threads
+from posting.pages.attachments import add_attachments, add_pictures
 from posting.pages.schemas import (
     DeletedQuery,
     FrontPageQuery,
@@ -40,30 +33,25 @@ from posting.pages.schemas import (
     PostQuery,
     SearchQuery,
 )
+from posting.pages.search import search
 from posting.pages.style_guide import EXAMPLES
 from posting.pages.templating import has_about, markdown_renderer, page
 from posting.posts.schemas import Preview, PreviewInput
-from posting.posts.store import INDEX as POSTS
-from posting.posts.store import find_posts, get_post, list_pinned_posts, list_posts
-from posting.search.results import MAX_COUNT, count_results, suggest_query
-from posting.search.words import Term, has_short_prefix, parse_query, split_words, with_beginning
+from posting.posts.store import get_post, list_pinned_posts, list_posts
 from posting.site.colors import on_dark
 from posting.site.settings import find_own_file
-from posting.topics.store import get_topic, list_topics
+from posting.topics.store import NoSuchTopic, list_topics
 from posting.web import errors
 from posting.web.endpoint import PUBLIC, SAFE_METHODS, SHARED, Access, Blueprint, Reply, View
 from posting.web.etags import to_json
 from posting.web.limits import Limit
 from posting.web.pagination import Page
-from posting.web.schemas import Item
 from posting.web.system import send_static_file
 
-ONLY_AN_IMAGE = re.compile(rf"\s*!\[[^\]]*\]\(\S*{IMAGE_PATH.pattern}\)\s*", re.ASCII)  # a text
-TEXT_INDEXES = (POSTS, COMMENTS)  # in which words are found
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 50  # that are not in threads
 MEMBERS_PER_PAGE = 50
-MAX_LENGTH = 2**16  # characters of Markdown on a page of comments or search results
+MAX_LENGTH = 2**16  # characters of Markdown on a page of comments
 NOT_FOR_ROBOTS = (
     *("/search", "/settings", "/inbox", "/unsent", "/write", "/p/*/edit"),
     *("/account-deleted", "/reset", "/moderation", "/keeping", "/confirm", "/unsubscribe/"),
@@ -119,32 +107,6 @@ def page_of_api(rule: str) -> Callable[[View], View]:
     )
 
 
-def add_pictures(posts: Page) -> None:
-    """Add to posts the thumbnail of their first image, or None.
-
-    A post whose text is nothing but one of its images has this image as its `photo` instead.
-    """
-    illustrated = [post for post in posts.items if post["image_count"]]
-    texts = {post["id"]: ONLY_AN_IMAGE.fullmatch(post["content"]) for post in illustrated}
-    shown = {id: text[1] for id, text in texts.items() if text}
-    images = get_images_of_posts(list(shown))
-    photos = {id: image for id in shown for image in images[id] if image["id"] == shown[id]}
-    others = [post["id"] for post in illustrated if post["id"] not in photos]
-    thumbnails = find_thumbnails_of_posts(others) if others else {}
-    for post in posts.items:
-        post["photo"] = photos.get(post["id"])
-        post["thumbnail"] = thumbnails.get(post["id"])
-
-
-def add_attachments(comments: list[Item]) -> None:
-    """Add to comments their images without URLs, and their files, in place of the numbers."""
-    add_files_to_comments(comments)
-    illustrated = [comment for comment in comments if comment.pop("image_count")]
-    images = get_images_of_comments([comment["id"] for comment in illustrated])
-    for comment in illustrated:
-        comment["images"] = images[comment["id"]]
-
-
 @page_at("/", access=PAGE_READERS, query=FrontPageQuery())
 def show_latest_posts(query: dict[str, Any]) -> Reply:
     """Show the pinned posts, and then the latest ones."""
@@ -161,7 +123,10 @@ def show_latest_posts(query: dict[str, Any]) -> Reply:
 @page_at("/t/<page_id:id>", access=PAGE_READERS, query=FrontPageQuery())
 def show_topic(id: str, query: dict[str, Any]) -> Reply:
     """Show the latest posts of a topic."""
-    topic = get_topic(id)
+    topics = list_topics()
+    topic = next((topic for topic in topics if topic["id"] == id), None)
+    if topic is None:
+        raise NoSuchTopic
     posts = list_posts(
         limit=POSTS_PER_PAGE,
         cursor=query.get("cursor"),
@@ -170,51 +135,14 @@ def show_topic(id: str, query: dict[str, Any]) -> Reply:
         text="beginning",
     )
     add_pictures(posts)
-    topics, sort = list_topics(), query["sort"]
-    return page("topic.html", page=posts, current=topic, topics=topics, sort=sort)
+    return page("topic.html", page=posts, current=topic, topics=topics, sort=query["sort"])
 
 
 @page_at("/search", access=PAGE_READERS, query=SearchQuery())
 def show_search_results(query: dict[str, Any]) -> Reply:
-    """Show the form to search, and the posts, comments or members that are found.
-
-    If none of them is chosen, they are the first of which some are found. The last word of the
-    query may be the beginning of a word.
-    """
-    q, chosen, cursor = query["q"].strip(), query.get("show"), query.get("cursor")
-    is_short = has_short_prefix(q)
-    words = "" if is_short else with_beginning(q)
-    counts = {} if cursor else count_found(q, words)
-    has_nothing = bool(words) and not cursor and not any(counts.values())
-    show = chosen or next((name for name, count in counts.items() if count), "posts")
-    terms: Sequence[str | Term] = split_words(q) if show == "members" else parse_query(words)
-    options: dict[str, Any] = {"limit": POSTS_PER_PAGE, "cursor": cursor, "max_length": MAX_LENGTH}
-    if show == "members":
-        found = list_users_by_name(q, limit=MEMBERS_PER_PAGE, cursor=cursor)
-    elif show == "comments":
-        found = find_comments(words, **options)
-    else:
-        found = find_posts(words, text="whole", **options)
-        add_pictures(found)
-    return page(
-        "search.html",
-        page=found,
-        q=q,
-        show=show,
-        is_chosen=bool(chosen),
-        counts=counts,
-        max_count=MAX_COUNT,
-        terms=terms,
-        has_short_prefix=is_short,
-        suggestion=suggest_query(TEXT_INDEXES, q) if has_nothing else None,
-    )
-
-
-def count_found(q: str, words: str) -> dict[str, int]:
-    """Return how many posts, comments and members a search finds, or more than MAX_COUNT."""
-    posts, comments = count_results(TEXT_INDEXES, words)
-    members = count_users_by_name(q, MAX_COUNT)
-    return {"posts": posts, "comments": comments, "members": members}
+    """Show the form to search, and the posts, comments or members that are found."""
+    results = search(query["q"].strip(), query.get("show"), query.get("cursor"))
+    return page("search.html", is_chosen="show" in query, **results)
 
 
 @page_at("/p/<page_id:id>", access=PAGE_READERS, query=PostQuery())

@@ -6,7 +6,8 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from posting.pages import highlight, views
+from posting.pages import highlight
+from posting.pages import search as search_page
 from posting.search import results as results_of_search
 from posting.search.index import Index
 from posting.search.words import parse_query
@@ -26,8 +27,8 @@ def results(html):
 
 @pytest.fixture
 def small_pages(monkeypatch):
-    monkeypatch.setattr(views, "POSTS_PER_PAGE", 2)
-    monkeypatch.setattr(views, "MEMBERS_PER_PAGE", 2)
+    monkeypatch.setattr(search_page, "TEXTS_PER_PAGE", 2)
+    monkeypatch.setattr(search_page, "MEMBERS_PER_PAGE", 2)
 
 
 @pytest.fixture
@@ -250,7 +251,7 @@ def test_the_first_tab_with_results_is_shown_and_all_have_counts(alice, bob, sea
 
 def test_many_results_are_not_counted_to_the_end(alice, sign_in, search, monkeypatch):
     monkeypatch.setattr(results_of_search, "MAX_COUNT", 2)
-    monkeypatch.setattr(views, "MAX_COUNT", 2)
+    monkeypatch.setattr(search_page, "MAX_COUNT", 2)
     for number in range(3):
         post = alice.create_post("On looms")
         alice.add_comment(post, f"A loom {number}.")
