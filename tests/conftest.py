@@ -181,12 +181,17 @@ def new_database(folder: Path, template_url: str = "") -> Iterator[str]:
         return
     name = f"posting_test_{secrets.token_hex(8)}"
     template = f"TEMPLATE {template_url.rpartition('/')[2]}" if template_url else ""
+    administer(f"CREATE DATABASE {name} {template}")
+    try:
+        yield POSTGRES.rpartition("/")[0] + f"/{name}"
+    finally:
+        administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def administer(statement: str) -> None:
+    """Execute a statement on the server under test, and keep no connection: it has 100 for all."""
     with psycopg.connect(POSTGRES, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name} {template}")
-        try:
-            yield POSTGRES.rpartition("/")[0] + f"/{name}"
-        finally:
-            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        server.execute(statement)
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from tests.live.clients import clone, scaled, sign_in
 def test_no_read_is_stale(serve, pool, figure, servers):
     # Without a public URL, each server would give the cookie the name of its port.
     public = {"POSTING_PUBLIC_URL": "http://127.0.0.1"}
-    urls = [serve(WEB_CONCURRENCY="4", **public).url for _ in range(servers)]
+    few = {"GUNICORN_CMD_ARGS": "--threads 4"}  # since Postgres has 100 connections for all tests
+    urls = [serve(WEB_CONCURRENCY="4", **few, **public).url for _ in range(servers)]
     ada = sign_in(urls[0], "ada")
     body = {"title": "0", "content": "x"}
     path = f"/posts/{ada.post(f'{urls[0]}/posts', json=body, timeout=20).json()['id']}"
