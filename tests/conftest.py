@@ -46,6 +46,7 @@ from tests.helpers.https import ANSWER, Certificate, Listener, make_certificate
 pytest_plugins = ["pytester", "posting.testing"]
 
 POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
+CONNECTIONS = 45  # to Postgres, of a process of tests at most
 PASSWORD = testbed.PASSWORD
 TOKEN = {"name": "A program", "scope": "write"}
 MEMORY_FOLDER = Path("/dev/shm")
@@ -70,9 +71,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return the number of processes for `-n auto`: more than cores if live tests wait as well."""
+    """Return the number of processes for `-n auto`: more than cores if live tests wait as well.
+
+    A Postgres server has connections for few of them.
+    """
     cores = os.cpu_count() or 1
-    return cores if config.getoption("ignore") else -(-3 * cores // 2)
+    processes = cores if config.getoption("ignore") else -(-3 * cores // 2)
+    return min(processes, count_connections() // CONNECTIONS) if POSTGRES else processes
+
+
+def count_connections() -> int:
+    """Return how many connections the server under test can have."""
+    with psycopg.connect(POSTGRES) as server:
+        [connections] = server.execute("SHOW max_connections").fetchone() or ["0"]
+    return int(connections)
 
 
 def pytest_collection_finish() -> None:

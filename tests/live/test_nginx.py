@@ -30,7 +30,8 @@ def shared_site(template_url, tmp_path_factory):
     """A site for the tests that write nothing. No post is ever on it."""
     folder = tmp_path_factory.mktemp("site")
     with new_database(folder, template_url) as url, running_sites(url, folder) as start:
-        yield start(WEB_CONCURRENCY="2", POSTING_METRICS="on")
+        few = {"GUNICORN_CMD_ARGS": "--threads 4"}  # for Postgres, as in the shared server
+        yield start(WEB_CONCURRENCY="2", POSTING_METRICS="on", **few)
 
 
 @pytest.fixture
