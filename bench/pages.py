@@ -225,7 +225,7 @@ ACTIONS = {
 # The pages on which moderators see more than other members.
 FOR_MODERATORS = (
     *("front", "post", "unusual", "locked", "member", "moderation"),
-    *("keeping", "pictures", "care"),
+    *("keeping", "pictures", "topics", "care", "webhooks"),
 )
 
 
@@ -325,7 +325,9 @@ def list_pages(folder: Path, url: str) -> dict[str, str]:
         "members": "/members",
         "keeping": "/keeping",
         "pictures": "/keeping#pictures",
+        "topics": "/keeping#topics",
         "care": "/keeping#care",
+        "webhooks": "/keeping#webhooks",
         "unsent": "/unsent",
         "deleted": "/account-deleted",
         "about": "/about",

@@ -12,6 +12,8 @@ from posting.images.store import (
 from posting.web.pagination import Page
 from posting.web.schemas import Item
 
+MEMBERS_PER_PAGE = 50
+MAX_LENGTH = 2**16  # characters of Markdown on a page of comments or search results
 ONLY_AN_IMAGE = re.compile(rf"\s*!\[[^\]]*\]\(\S*{IMAGE_PATH.pattern}\)\s*", re.ASCII)  # a text
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from posting.accounts.names import count_users_by_name, list_users_by_name
 from posting.comments.store import INDEX as COMMENTS
 from posting.comments.store import find_comments
-from posting.pages.attachments import add_pictures
+from posting.pages.attachments import MAX_LENGTH, MEMBERS_PER_PAGE, add_pictures
 from posting.posts.store import INDEX as POSTS
 from posting.posts.store import find_posts
 from posting.search.results import MAX_COUNT, count_results, suggest_query
@@ -14,12 +14,10 @@ from posting.search.words import Term, has_short_prefix, parse_query, split_word
 
 TEXT_INDEXES = (POSTS, COMMENTS)  # in which words are found
 TEXTS_PER_PAGE = 20
-MEMBERS_PER_PAGE = 50
-MAX_LENGTH = 2**16  # characters of Markdown on a page
 
 
-def search(q: str, chosen: str | None, cursor: str | None) -> dict[str, Any]:
-    """Return what a page shows of the posts, comments or members that a query finds.
+def find_results(q: str, chosen: str | None, cursor: str | None) -> dict[str, Any]:
+    """Return what the template shows of the posts, comments or members that a query finds.
 
     If none of them is chosen, they are the first of which some are found. The last word of the
     query may be the beginning of a word.

@@ -24,7 +24,7 @@ from posting.db.types import ID_LENGTH
 from posting.files.store import list_files_of_posts
 from posting.images.store import get_images_of_posts
 from posting.pages import markdown, templating, threads
-from posting.pages.attachments import add_attachments, add_pictures
+from posting.pages.attachments import MAX_LENGTH, MEMBERS_PER_PAGE, add_attachments, add_pictures
 from posting.pages.schemas import (
     DeletedQuery,
     FrontPageQuery,
@@ -33,7 +33,7 @@ from posting.pages.schemas import (
     PostQuery,
     SearchQuery,
 )
-from posting.pages.search import search
+from posting.pages.search import find_results
 from posting.pages.style_guide import EXAMPLES
 from posting.pages.templating import has_about, markdown_renderer, page
 from posting.posts.schemas import Preview, PreviewInput
@@ -50,8 +50,6 @@ from posting.web.system import send_static_file
 
 POSTS_PER_PAGE = 20
 COMMENTS_PER_PAGE = 50  # that are not in threads
-MEMBERS_PER_PAGE = 50
-MAX_LENGTH = 2**16  # characters of Markdown on a page of comments
 NOT_FOR_ROBOTS = (
     *("/search", "/settings", "/inbox", "/unsent", "/write", "/p/*/edit"),
     *("/account-deleted", "/reset", "/moderation", "/keeping", "/confirm", "/unsubscribe/"),
@@ -141,7 +139,7 @@ def show_topic(id: str, query: dict[str, Any]) -> Reply:
 @page_at("/search", access=PAGE_READERS, query=SearchQuery())
 def show_search_results(query: dict[str, Any]) -> Reply:
     """Show the form to search, and the posts, comments or members that are found."""
-    results = search(query["q"].strip(), query.get("show"), query.get("cursor"))
+    results = find_results(query["q"].strip(), query.get("show"), query.get("cursor"))
     return page("search.html", is_chosen="show" in query, **results)
 
 

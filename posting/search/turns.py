@@ -2,7 +2,8 @@
 
 A search may keep a core busy for seconds. So each worker has two places, and a client has one of
 them at most. Of the clients that wait, the client that has searched least lately is next. All slow
-clients share one place: those whose last search was slow, and whose searches are slow on average.
+clients share one place. A client is slow if the last search was slow, and the latest ones were slow
+on average.
 
 A request that waits holds a thread. So the requests of a client that wait have half of the threads
 at most, and others are refused at once. A slow client is also refused at once if another slow
@@ -43,14 +44,14 @@ class Recent:
 
     latest: float  # the time of its latest request or search
     seconds: float = 0  # of its searches, of which earlier ones count less
-    searches: float = 0  # their number, of which earlier ones count less
-    is_slow: bool = False  # whether the last search was slow, and so is the mean of all
+    mean: float | None = None  # seconds of a search, to which later ones contribute more
+    is_slow: bool = False  # whether the last search and the mean were slow
 
     def add(self, seconds: float) -> None:
-        """Note a search. A quick client stays one if the machine was busy for once."""
+        """Note a search. One slow search does not make a client slow whose searches are quick."""
         self.seconds += seconds
-        self.searches += 1
-        self.is_slow = min(seconds, self.seconds / self.searches) > SLOW_SECONDS
+        self.mean = seconds if self.mean is None else (4 * self.mean + seconds) / 5
+        self.is_slow = min(seconds, self.mean) > SLOW_SECONDS
 
 
 class Turns:
@@ -100,9 +101,7 @@ class Turns:
             if recent.latest > time - MEMORY_SECONDS or other in busy
         }
         recent = self._recent.setdefault(client, Recent(time))
-        weight = math.exp((recent.latest - time) / MEMORY_SECONDS)
-        recent.seconds *= weight
-        recent.searches *= weight
+        recent.seconds *= math.exp((recent.latest - time) / MEMORY_SECONDS)
         recent.latest = time
         return recent
 

@@ -23,8 +23,8 @@ def _one_of(name: str, choices: tuple[str, ...]) -> CheckConstraint:
 class Site(Editable):
     """The choices of owners about the site. A column is null where the default holds.
 
-    `version` grows with each edit. `logo_id` is another one for each logo, and `cover_id` for each
-    cover.
+    `version` grows with each edit. Each new logo gets a new `logo_id`, and each new cover a new
+    `cover_id`.
     """
 
     __tablename__ = "site"

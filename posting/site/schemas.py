@@ -156,8 +156,8 @@ class Site(Output):
         metadata={"format": "uri"}
         | described(
             f"https://example.org/site/cover/{EXAMPLE_ID}",
-            "A WebP three times as wide as high, of at most 1280 pixels. With `/768`, of at most "
-            "768. Null without one.",
+            "A WebP of at most 1280 pixels, about three times as wide as high. With `/768`, of at "
+            "most 768. Null without one.",
         ),
     )
     fixed = fields.List(

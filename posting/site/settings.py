@@ -29,8 +29,8 @@ PATIENCE = 0.1  # seconds to wait while another thread asks the database for its
 # The columns that owners choose. The setting of each has its name in capitals.
 TEXTS = ("name", "description", "about", "rules", "accent")
 CHOICES = ("signup", "invitations", "reading", "moderation_log")
-PICTURES = ("logo_id", "cover_id")
-_SITE = sa.select(*(getattr(Site, name) for name in (*TEXTS, *CHOICES, *PICTURES)))
+PICTURE_IDS = ("logo_id", "cover_id")
+_SITE = sa.select(*(getattr(Site, name) for name in (*TEXTS, *CHOICES, *PICTURE_IDS)))
 _SITE = _SITE.where(Site.id == ONLY)
 
 Environ = dict[str, Any]
@@ -45,7 +45,7 @@ class SiteSettings:
         self._version: Version | None = None
         self._numbers, self._applied = count(1), 0  # of reads of the row, in their order
         self._chosen: dict[str, Any] = {}
-        names = [name.upper() for name in (*TEXTS, *CHOICES, *PICTURES)]
+        names = [name.upper() for name in (*TEXTS, *CHOICES, *PICTURE_IDS)]
         self.defaults = {name: app.config.setdefault(name, None) for name in names}
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -183,7 +183,7 @@ def prepare_cover(form: dict[str, Any]) -> list[bytes]:
 def replace_cover(form: dict[str, Any], prepared: list[bytes]) -> Reply:
     """Set the cover of the site: the middle of an image, three times as wide as high.
 
-    It is stored without metadata, in widths of 1280 and 768 pixels.
+    It is stored without metadata, in widths of at most 1280 and 768 pixels.
     """
     return replace_picture("cover", prepared)
 
@@ -204,7 +204,7 @@ def delete_cover() -> Reply:
     errors=[NoSuchCover],
 )
 def get_cover(id: str) -> Reply:
-    """Read the cover, 1280 pixels wide. It never changes, so it can be cached forever."""
+    """Read the cover, at most 1280 pixels wide. It never changes, so it can be cached forever."""
     return send_picture("cover", id)
 
 
@@ -217,7 +217,7 @@ def get_cover(id: str) -> Reply:
     errors=[NoSuchCover],
 )
 def get_small_cover(id: str) -> Reply:
-    """Read the cover, 768 pixels wide. It never changes, so it can be cached forever."""
+    """Read the cover, at most 768 pixels wide. It never changes, so it can be cached forever."""
     return send_picture("cover", id, is_small=True)
 
 

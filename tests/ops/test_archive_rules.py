@@ -14,6 +14,7 @@ from posting.db.transactions import transaction
 from posting.files.formats import FORMATS
 from posting.images import codec
 from posting.posts.models import Post
+from posting.site.models import ONLY, Site
 from tests.conftest import PASSWORD
 from tests.helpers import pictures
 from tests.helpers.archives import (
@@ -139,6 +140,20 @@ INVITATION = {
     "created_at": PAST,
     "expires_at": "2026-12-21T09:31:00.250Z",
 }
+
+
+def site_with(**pictures):
+    """Return a function that adds the row of the site, with the files of its pictures."""
+    empty = dict.fromkeys(Site.__table__.columns.keys())
+    files = {
+        name: value if name.endswith("_id") else base64.b64encode(value).decode()
+        for name, value in pictures.items()
+    }
+    return insert_row("site", **empty | {"id": ONLY, "version": 1, "updated_at": PAST} | files)
+
+
+LOGO = {"logo_id": "l" * 21, "logo": pictures.photo(), "small_logo": b"x"}
+COVER = {"cover_id": "c" * 21, "cover": pictures.photo((1400, 900)), "small_cover": b"x"}
 REFUSED = [
     (set_values(USER, username="admin"), "line 2: users.username: This name is reserved."),
     (
@@ -184,6 +199,14 @@ REFUSED = [
         set_values(FILE_DATA, data=base64.b64encode(b"PK\x03\x04\x00").decode()),
         f"{WRONG_FILE}: The file does not begin like a .txt file.",
     ),
+    (
+        site_with(**LOGO | {"logo": b"x"}),
+        "line 2: the logo: Must be a PNG, JPEG, WebP or GIF image.",
+    ),
+    (
+        site_with(**COVER | {"cover": b"x"}),
+        "line 2: the cover: Must be a PNG, JPEG, WebP or GIF image.",
+    ),
     (set_values(IMAGE, created_at=PAST), "line 9: images.created_at is before that of the post."),
     (set_values(IMAGE, alt="x" * 501), "line 9: images.alt must have at most 500 characters."),
     *(
@@ -224,6 +247,20 @@ def test_what_the_api_refuses_is_not_imported(app, lines, tmp_path, change, expe
     assert result.exit_code == 1
     assert f"Error: {path}, {expected}\n" in result.stderr
     assert not any(count_rows(app).values())
+
+
+def test_the_pictures_of_the_site_are_made_again(app, lines, tmp_path):
+    site_with(**LOGO, **COVER)(lines)
+    assert run(app, "import", write_archive(tmp_path / "1.gz", *lines))[0] == 0
+    client = app.test_client()
+    site = client.get("/site").json
+    for url, sizes in (
+        (site["logo_url"], {"": (256, 256), "/64": (64, 64)}),
+        (site["cover_url"], {"": (1280, 426), "/768": (768, 256)}),
+    ):
+        for end, size in sizes.items():
+            picture = Image.open(BytesIO(client.get(url + end).data))
+            assert (picture.format, picture.size) == ("WEBP", size)
 
 
 @pytest.mark.parametrize(

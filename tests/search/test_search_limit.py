@@ -213,7 +213,7 @@ def test_the_client_that_has_searched_least_is_next():
 def test_a_slow_client_that_has_searched_less_waits_too():
     of_worker, end = Turns(), Event()
     for seconds, client in enumerate(["running", "less", "more", "most"]):
-        of_worker._recent[client] = Recent(monotonic(), seconds, 1, is_slow=True)
+        of_worker._recent[client] = Recent(monotonic(), seconds, is_slow=True)
 
     def search(client):
         with of_worker.take(client):
@@ -246,11 +246,19 @@ def test_a_client_is_no_longer_slow_after_a_quick_search(searches, slow):
 
 
 @pytest.mark.parametrize(
-    ("quick", "slow", "is_slow"), [(0, 1, True), (1, 1, True), (50, 1, False), (50, 50, True)]
+    ("searches", "is_slow"),
+    [
+        ([1], True),
+        ([0.01, 1], False),
+        ([0.01] * 50 + [1], False),
+        ([0.01] * 50 + [1, 1], True),
+        ([0.01, 1] * 5, True),
+        ([1] * 50 + [0.01], False),
+    ],
 )
-def test_a_client_with_quick_searches_is_not_slow_after_one_that_took_long(quick, slow, is_slow):
+def test_a_client_is_slow_after_slow_searches_but_not_after_one_among_quick_ones(searches, is_slow):
     client = Recent(0)
-    for seconds in [0.01] * quick + [1.0] * slow:
+    for seconds in searches:
         client.add(seconds)
     assert client.is_slow == is_slow
 

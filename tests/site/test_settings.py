@@ -14,6 +14,7 @@ from posting.db.commits import CommitWatch
 from posting.site import settings
 from posting.site.colors import DARK, LIGHT, MIN_CONTRAST, contrast, on_dark
 from posting.site.settings import CHOICES, TEXTS
+from tests.conftest import set_picture
 from tests.helpers import pictures
 from tests.helpers.assertions import error_locations
 
@@ -317,7 +318,7 @@ class TestAccent:
 
 
 class TestCover:
-    def test_visitors_see_it_and_so_does_whoever_shares_a_link(self, owner, anonymous):
+    def test_visitors_and_previews_of_links_show_it(self, owner, anonymous):
         form = {"file": (BytesIO(pictures.photo((1400, 900))), "cover.jpg")}
         url = owner.put("/site/cover", data=form).json["cover_url"]
         path = url.removeprefix("http://localhost")
@@ -334,6 +335,19 @@ class TestCover:
         assert anonymous.get(path).json["code"] == "no_such_cover"
         assert "/site/cover" not in anonymous.get("/").text
         assert [act["reason"] for act in owner.get("/moderation/log").json] == ["cover", "cover"]
+
+    def test_its_addresses_are_those_of_the_public_url(self, make_app):
+        app = make_app(PUBLIC_URL="https://example.org/forum")
+        id = set_picture(app, "cover")
+        front = app.test_client().get("/", base_url="https://example.org/forum").text
+        url = f"https://example.org/forum/site/cover/{id}"
+        assert f'<meta property="og:image" content="{url}">' in front
+        assert f'src="/forum/site/cover/{id}"' in front
+
+    def test_who_may_not_read_sees_none(self, app, owner, anonymous):
+        id = set_picture(app, "cover")
+        choose(owner, reading="members")
+        assert id not in anonymous.get("/").text
 
     def test_it_leaves_the_logo(self, owner):
         form = {"file": (BytesIO(pictures.photo()), "logo.jpg")}

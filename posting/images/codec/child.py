@@ -88,8 +88,8 @@ SMALLER: dict[str, dict[str, Any]] = {
 # The longest side and the quality of each small copy of an image, in the order in which they are
 # tried. With the last try of the thumbnail, any image has less than 20 KB.
 THUMBNAIL_SIDE = 320
-# The longest sides of the copies of what is cut out of an image, and their width by their height:
-# of a face, and of a cover.
+# The ratio of width to height of faces (256 and 64 pixels) and covers (1280 and 768), which are cut
+# out of the middle of an image, by their longest side.
 SHAPES = {256: 1, 64: 1, 1280: 3, 768: 3}
 TRIES = {
     1280: ((1280, 75), (1280, 50), (1280, 25), (640, 25)),
