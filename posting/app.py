@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Flask
 
-from posting import cli, config
+from posting import cli, config, languages
 from posting.accounts import current_user
 from posting.accounts.views.applications import applications
 from posting.accounts.views.auth import auth
@@ -133,6 +133,7 @@ def create_app(overrides: Mapping[str, Any] | None = None) -> Flask:
     errors.init_app(app)
     current_user.init_app(app)
     cli.init_app(app)
+    languages.init_app(app)
     for blueprint in (*BLUEPRINTS, *((pages, feeds) if app.config["PAGES"] else (root,))):
         app.register_blueprint(blueprint)
 

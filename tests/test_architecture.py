@@ -14,7 +14,17 @@ from tests.helpers import ROOT
 # A module imports only from its own layer and from the layers above it in this list. A module is in
 # the layer that names it, or else its part of a feature, or else its package.
 LAYERS = (
-    {"config", "cli", "plurals", "progress", "characters", "markdown", "outbound", "smtp"},
+    {
+        "config",
+        "cli",
+        "languages",
+        "plurals",
+        "progress",
+        "characters",
+        "markdown",
+        "outbound",
+        "smtp",
+    },
     {"db"},
     {"site.models", "site.settings"},
     {"web"},

@@ -7,6 +7,7 @@ from itertools import groupby
 
 import sqlalchemy as sa
 from flask import current_app
+from flask_babel import LazyString, gettext, lazy_gettext, ngettext
 
 from posting.accounts.models import User
 from posting.comments.models import Comment
@@ -40,7 +41,6 @@ from posting.notifications.models import CONVERSATION
 from posting.notifications.models import Notification as NotificationRow
 from posting.notifications.sentences import UNREAD, find_unread, name_of, path_of, sentence_of
 from posting.pages import markdown
-from posting.plurals import count
 from posting.posts.models import Post
 from posting.web.schemas import Item, to_items
 
@@ -51,6 +51,13 @@ MAX_POSTS = 20  # in a digest
 QUOTES_PER_POST = 3  # in a digest
 BEST = 10  # posts in a letter
 WEEK = timedelta(days=7)
+
+# Why a member gets a digest, by the choice of the member.
+REASON = lazy_gettext("You get mails about notifications from %(community)s.")
+REASONS = {
+    DAILY: lazy_gettext("You get a daily mail about what you have not read at %(community)s."),
+    WEEKLY: lazy_gettext("You get a weekly mail about what you have not read at %(community)s."),
+}
 
 _SINCE = (
     UNREAD.where(
@@ -141,21 +148,31 @@ def _confirmation(row: Row) -> Content | None:
     return Content(
         mailbox.pending_address,
         "",  # others could write to strangers by their display names
-        f"Confirm your address for {_community()}",
+        gettext("Confirm your address for %(community)s", community=_community()),
         [
-            Part(f"This address was entered for the account {account.username} at {_community()}."),
             Part(
-                "If the address is yours, confirm it on this page. The link works once, and "
-                "expires after one day.",
-                url=_url(f"/confirm#{code}"),
-                label="Confirm the address",
+                gettext(
+                    "This address was entered for the account %(username)s at %(community)s.",
+                    username=account.username,
+                    community=_community(),
+                )
             ),
             Part(
-                "If it is not yours, ignore this mail. Until somebody confirms the address, it "
-                "gets nothing but mails like this one."
+                gettext(
+                    "If the address is yours, confirm it on this page. The link works once, and "
+                    "expires after one day."
+                ),
+                url=_url(f"/confirm#{code}"),
+                label=gettext("Confirm the address"),
+            ),
+            Part(
+                gettext(
+                    "If it is not yours, ignore this mail. Until somebody confirms the address, "
+                    "it gets nothing but mails like this one."
+                )
             ),
         ],
-        "Somebody has entered this address.",
+        gettext("Somebody has entered this address."),
     )
 
 
@@ -182,16 +199,21 @@ def _password_mail(members: Sequence[Row]) -> Content | None:
         return None
     links = [
         Part(
-            f"Choose a new password for {member.username} on this page. The link works once, and "
-            "expires after one hour.",
+            gettext(
+                "Choose a new password for %(username)s on this page. The link works once, and "
+                "expires after one hour.",
+                username=member.username,
+            ),
             url=_url(f"/reset#{store.create_mail_link(member.id, PASSWORD, member.address)}"),
-            label=f"Choose a password for {member.username}",
+            label=gettext("Choose a password for %(username)s", username=member.username),
         )
         for member in members
     ]
-    nothing = Part("If you did not ask for this, ignore this mail. Your password stays as it is.")
-    subject = f"A new password for {_community()}"
-    why = "Somebody has asked for a new password with your name or your address."
+    nothing = Part(
+        gettext("If you did not ask for this, ignore this mail. Your password stays as it is.")
+    )
+    subject = gettext("A new password for %(community)s", community=_community())
+    why = gettext("Somebody has asked for a new password with your name or your address.")
     first = members[0]
     return Content(first.address, name_of(first._mapping), subject, [*links, nothing], why)
 
@@ -199,9 +221,11 @@ def _password_mail(members: Sequence[Row]) -> Content | None:
 def _password_changed(row: Row) -> Content | None:
     return _notice(
         store.find_recipient(row.user_id),
-        "Your password was changed",
-        "The password of your account {username} at {community} was changed. If you did not do "
-        "this, choose a new password at once:",
+        lazy_gettext("Your password was changed"),
+        lazy_gettext(
+            "The password of your account %(username)s at %(community)s was changed. If you did "
+            "not do this, choose a new password at once:"
+        ),
         "/reset",
     )
 
@@ -209,21 +233,23 @@ def _password_changed(row: Row) -> Content | None:
 def _approved(row: Row) -> Content | None:
     return _notice(
         store.find_recipient(row.user_id),
-        "Welcome to {community}",
-        "A moderator has approved your account {username}. You can sign in now:",
+        lazy_gettext("Welcome to %(community)s"),
+        lazy_gettext("A moderator has approved your account %(username)s. You can sign in now:"),
         "/signin",
     )
 
 
-def _notice(member: Row | None, subject: str, words: str, path: str) -> Content | None:
+def _notice(
+    member: Row | None, subject: LazyString, words: LazyString, path: str
+) -> Content | None:
     """Return a short mail to a member about their account."""
     if member is None or member.address is None:
         return None
     values = {"community": _community(), "username": member.username}
-    part = Part(words.format(**values), url=_url(path), label=_url(path))
-    why = f"You have an account at {_community()}."
+    part = Part(words % values, url=_url(path), label=_url(path))
+    why = gettext("You have an account at %(community)s.", community=_community())
     name = name_of(member._mapping)
-    return Content(member.address, name, subject.format(**values), [part], why)
+    return Content(member.address, name, subject % values, [part], why)
 
 
 def _address_changed(row: Row) -> Content | None:
@@ -234,16 +260,20 @@ def _address_changed(row: Row) -> Content | None:
     mailbox = store.find_mailbox(row.user_id)
     if mailbox and mailbox.address == address:  # it is used again
         return None
-    words = (
-        f"The account {account.username} at {_community()} no longer uses this address. If you did "
-        f"not change this, tell the people who run {_community()}:"
+    words = gettext(
+        "The account %(username)s at %(community)s no longer uses this address. If you did not "
+        "change this, tell the people who run %(community)s:",
+        username=account.username,
+        community=_community(),
     )
     return Content(
         address,
         "",
-        f"Your account at {_community()} no longer uses this address",
+        gettext(
+            "Your account at %(community)s no longer uses this address", community=_community()
+        ),
         [Part(words, url=_url("/"), label=_community())],
-        "This was the address of the account until now.",
+        gettext("This was the address of the account until now."),
     )
 
 
@@ -262,8 +292,8 @@ def _notification(row: Row) -> Content | None:
         member.address,
         name_of(member._mapping),
         _subject_of(item),
-        [Part(sentence_of(item), quotes, _url(path_of(item)), "Read it, and answer")],
-        f"You get a mail for each notification from {_community()}.",
+        [Part(sentence_of(item), quotes, _url(path_of(item)), gettext("Read it, and answer"))],
+        gettext("You get a mail for each notification from %(name)s.", name=_community()),
         NOTIFICATIONS,
         member.key,
         post["id"] if post else None,
@@ -285,16 +315,14 @@ def _digest(row: Row) -> Content | None:
         for number, group in enumerate(groups[:MAX_POSTS])
     ]
     if len(groups) > MAX_POSTS or len(items) == MAX_NOTIFICATIONS:
-        parts.append(Part("There is more in your inbox.", url=_url("/inbox"), label="Your inbox"))
-    number = f"{len(items)} or more" if len(items) == MAX_NOTIFICATIONS else str(len(items))
+        words = gettext("There is more in your inbox.")
+        parts.append(Part(words, url=_url("/inbox"), label=gettext("Your inbox")))
     return Content(
         member.address,
         name_of(member._mapping),
-        f"{number} new notifications at {_community()}" if number != "1" else _subject_of(items[0]),
+        _subject_of_digest(items),
         parts,
-        f"You get a {member.mail} mail about what you have not read at {_community()}."
-        if member.mail in {DAILY, WEEKLY}
-        else f"You get mails about notifications from {_community()}.",
+        REASONS.get(member.mail, REASON) % {"community": _community()},
         NOTIFICATIONS,
         member.key,
     )
@@ -310,17 +338,14 @@ def _weekly_letter(row: Row) -> Content | None:
         return None
     parts = []
     for post in posts:
-        author = name_of(post._mapping if post.username else None)
-        comments = f", {count(post.comment_count, 'comment')}" if post.comment_count else ""
         quotes = [] if member.text == LINK else [_beginning_of(post.beginning)]
-        url = _url(f"/p/{post.id}")
-        parts.append(Part(f"“{post.title}” by {author}{comments}", quotes, url, "Read it"))
+        parts.append(Part(_name_of_post(post), quotes, _url(f"/p/{post.id}"), gettext("Read it")))
     return Content(
         member.address,
         name_of(member._mapping),
-        f"The week at {_community()}",
+        gettext("The week at %(community)s", community=_community()),
         parts,
-        f"You get the weekly letter of {_community()}.",
+        gettext("You get the weekly letter of %(community)s.", community=_community()),
         LETTER,
         member.key,
     )
@@ -346,6 +371,37 @@ def _subject_of(item: Item) -> str:
     return sentence_of(item).removesuffix(".")
 
 
+def _subject_of_digest(items: Sequence[Item]) -> str:
+    if len(items) == 1:
+        return _subject_of(items[0])
+    if len(items) == MAX_NOTIFICATIONS:
+        words = lazy_gettext("%(number)s or more new notifications at %(community)s")
+        return str(words % {"number": MAX_NOTIFICATIONS, "community": _community()})
+    words = ngettext(
+        "%(num)s new notification at %(community)s",
+        "%(num)s new notifications at %(community)s",
+        len(items),
+        community=_community(),
+    )
+    return str(words)
+
+
+def _name_of_post(post: Row) -> str:
+    """Return the title of a post in a letter, its author, and how many comments it has."""
+    author = name_of(post._mapping if post.username else None)
+    if not post.comment_count:
+        return str(gettext("“%(title)s” by %(author)s", title=post.title, author=author))
+    words = ngettext(
+        "“%(title)s” by %(author)s, %(number)s comment",
+        "“%(title)s” by %(author)s, %(number)s comments",
+        post.comment_count,
+        title=post.title,
+        author=author,
+        number=f"{post.comment_count:,}",
+    )
+    return str(words)
+
+
 def _by_post(items: Iterable[Item]) -> list[list[Item]]:
     """Group notifications about the comments on one post, in the order of the first of each."""
     places: dict[str, int] = {}
@@ -366,16 +422,31 @@ def _part_of(group: Sequence[Item], texts: str, name: str) -> Part:
     quotes = _quotes(
         group[:QUOTES_PER_POST], texts, names=len(group) > 1, most=MAX_WHOLE_IN_DIGEST, name=name
     )
-    label = "Read it, and answer" if first["post"] else "Look at it"
+    label = gettext("Read it, and answer") if first["post"] else gettext("Look at it")
     if len(group) == 1:
         return Part(sentence_of(first), quotes, _url(path_of(first)), label)
     names = [*dict.fromkeys(name_of(item["actor"]) for item in group)]
-    shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+    shown = ", ".join(names[:3])
+    if len(names) > 3:
+        shown = gettext("%(names)s and others", names=shown)
     comments = [item for item in group if item["comment"]]
-    things = "comments on" if len(comments) == len(group) else "notifications about"
-    words = f"{len(group)} new {things} “{first['post']['title']}” from {shown}."
+    values = {"title": first["post"]["title"], "names": shown}
+    if len(comments) == len(group):
+        words = ngettext(
+            "%(num)s new comment on “%(title)s” from %(names)s.",
+            "%(num)s new comments on “%(title)s” from %(names)s.",
+            len(group),
+            **values,
+        )
+    else:
+        words = ngettext(
+            "%(num)s new notification about “%(title)s” from %(names)s.",
+            "%(num)s new notifications about “%(title)s” from %(names)s.",
+            len(group),
+            **values,
+        )
     if len(group) > QUOTES_PER_POST:
-        label = f"Read all {len(group)}"
+        label = gettext("Read all %(number)s", number=len(group))
     return Part(words, quotes, _url(path_of([*comments, first][0])), label)
 
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from flask_babel import gettext, lazy_gettext
 
 from posting.db.base import Identifier
 from posting.db.transactions import fetch_all
@@ -21,22 +22,24 @@ from posting.notifications.models import (
     Subscription,
 )
 from posting.notifications.store import NOTIFICATIONS
-from posting.plurals import with_article
 from posting.posts.models import Post
 from posting.web.schemas import Item, to_items
 
-ACTS = {
-    "comment": "commented on “{title}”",
-    "reply": "replied to you on “{title}”",
-    "mention": "mentioned you on “{title}”",
-    "reaction": "reacted to what you wrote on “{title}”",
-    "application": "asks for an account",
-    "report": "reported something",
-    "backup": "began to download a backup of the whole site",
-}
-NEWS = {
-    "removal": "A moderator has deleted something of yours.",
-    "report_closed": "A moderator has looked at what you reported.",
+# By the kind of a notification, or by the new role.
+SENTENCES = {
+    "comment": lazy_gettext("%(actor)s commented on “%(title)s”."),
+    "reply": lazy_gettext("%(actor)s replied to you on “%(title)s”."),
+    "mention": lazy_gettext("%(actor)s mentioned you on “%(title)s”."),
+    "reaction": lazy_gettext("%(actor)s reacted to what you wrote on “%(title)s”."),
+    "application": lazy_gettext("%(actor)s asks for an account."),
+    "report": lazy_gettext("%(actor)s reported something."),
+    "backup": lazy_gettext("%(actor)s began to download a backup of the whole site."),
+    "removal": lazy_gettext("A moderator has deleted something of yours."),
+    "report_closed": lazy_gettext("A moderator has looked at what you reported."),
+    "reset_link": lazy_gettext("%(actor)s made a link to choose a password for %(name)s."),
+    "member": lazy_gettext("%(actor)s made %(name)s a member."),
+    "moderator": lazy_gettext("%(actor)s made %(name)s a moderator."),
+    "owner": lazy_gettext("%(actor)s made %(name)s an owner."),
 }
 
 _has_muted = sa.exists().where(
@@ -66,22 +69,18 @@ def find_unread(id: str, time: datetime, *, user_id: str, is_moderator: bool) ->
 def name_of(person: Any) -> str:
     """Return the name by which others know a member, or words for one who is gone."""
     if person is None:
-        return "A former member"
+        return str(gettext("A former member"))
     return str(person["display_name"] or person["username"])
 
 
 def sentence_of(item: Item) -> str:
     """Return what a notification says."""
-    kind, post = item["kind"], item["post"]
-    if kind in NEWS:
-        return NEWS[kind]
-    if kind == ROLE:
-        actor = name_of(item["actor"]) if item["actor"] else "The operator"
-        return f"{actor} made {item['excerpt']} {with_article(item['reason'])}."
-    if kind == RESET_LINK:
-        return f"{name_of(item['actor'])} made a link to choose a password for {item['excerpt']}."
-    act = ACTS.get(kind, "has news for you").format(title=post["title"] if post else "")
-    return f"{name_of(item['actor'])} {act}."
+    kind, post, actor = item["kind"], item["post"], name_of(item["actor"])
+    if kind == ROLE and item["actor"] is None:
+        actor = gettext("The operator")
+    sentence = SENTENCES[item["reason"] if kind == ROLE else kind]
+    title = post["title"] if post else ""
+    return str(sentence % {"actor": actor, "title": title, "name": item["excerpt"]})
 
 
 def path_of(item: Item) -> str:
@@ -90,7 +89,7 @@ def path_of(item: Item) -> str:
     if item["kind"] in FOR_MODERATORS:
         return "/moderation"
     if item["kind"] == BACKUP:
-        return "/keeping"
+        return "/keeping#care"
     if item["kind"] in {ROLE, RESET_LINK}:
         return f"/@{item['excerpt']}"
     if post is None:

@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from flask_babel import gettext
 from markupsafe import Markup, escape
 
 from posting.images.codec import SIZES
@@ -20,7 +21,8 @@ CELL = "(max-width: 46rem) 45vw, 12rem"  # of several images below a text
 def author(root: str, user: dict[str, Any] | None) -> Markup:
     """Return a link to an author with their face, or a text if the account is deleted."""
     if user is None:
-        return Markup('<span class="author">a former member</span>')
+        name = gettext("a former member")
+        return Markup('<span class="author">{}</span>').format(name)
     name = escape(user["display_name"] or user["username"])
     href = escape(f"{root}/@{user['username']}")
     face, initial = "", ""
@@ -64,7 +66,7 @@ def reactions(counts: dict[str, int]) -> Markup:
         for name, emoji in EMOJI.items()
         if counts[name]
     )
-    label = '<span class="for-listeners">Reactions:</span>'
+    label = f'<span class="for-listeners">{escape(gettext("Reactions:"))}</span>'
     return Markup(f'<p class="reactions">{label}\n{chips}</p>')  # noqa: S704 - numbers
 
 

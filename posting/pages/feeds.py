@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from flask import Response, current_app, request
+from flask_babel import gettext
 
 from posting.accounts.current_user import FEED_TOKEN, PAGE_READERS
 from posting.accounts.store import NoSuchUser, find_user
@@ -83,7 +84,7 @@ def feed_of_comments(before: str | None = None) -> Feed:
     entries = [
         to_entry_of_comment(comment, comment["post_title"], found) for comment in comments.items
     ]
-    title = f"{current_app.config['NAME']}: comments"
+    title = gettext("%(community)s: comments", community=current_app.config["NAME"])
     return Feed(title, "/comments", "/", entries, before, comments.next_cursor)
 
 
@@ -152,7 +153,7 @@ def to_entry_of_comment(comment: Item, post_title: str, enclosures: Enclosures) 
     path, fragment = f"/p/{comment['post_id']}", f"#c-{comment['id']}"
     entry = to_entry(
         comment,
-        f"Comment on {post_title}",
+        gettext("Comment on %(title)s", title=post_title),
         f"{path}?comment={comment['id']}{fragment}",
         enclosures.get(comment["id"], []),
     )
@@ -173,7 +174,7 @@ def to_entry(item: Item, title: str, path: str, enclosures: list[Enclosure]) -> 
         html=str(elements.text(html)),  # which the template escapes
         author=Author(author["display_name"] or author["username"], f"{base}/@{author['username']}")
         if author
-        else Author("a former member", None),
+        else Author(gettext("a former member"), None),
         published=item["created_at"],
         updated=item["updated_at"],
         enclosures=enclosures,
