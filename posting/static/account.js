@@ -43,7 +43,7 @@ function show() {
  */
 export function showReader(part) {
   for (const element of all(part, "[data-my-name]"))
-    element.textContent = me ? me.display_name || me.username : "Account";
+    element.textContent = me ? me.display_name || me.username : (element.dataset.visitor ?? "");
   for (const link of all(part, "[data-my-page]")) if (me) link.href = `${root}/@${me.username}`;
   for (const input of all(part, "[data-my-username]")) input.value = me?.username ?? "";
   for (const actions of all(part, "[data-author]")) {
@@ -79,7 +79,7 @@ async function loadSignOut(event) {
     await import("./leaving.js");
   } catch {
     document.addEventListener("click", loadSignOut, true);
-    return say("There is no connection. Load the page again, and try once more.");
+    return say(button.dataset.offline);
   }
   button.click();
 }

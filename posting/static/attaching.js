@@ -8,6 +8,7 @@ import { request } from "./api.js";
 import { all, copyOf, first, onEvent } from "./dom.js";
 import { formOfDraft, keepDraft } from "./drafts.js";
 import { Picture, prepareImage, removeFrom, urlOf } from "./images.js";
+import { gettext, ngettext } from "./language.js";
 import { addBlock } from "./marks.js";
 import { ready, root } from "./page.js";
 import { Problem, problemOf } from "./problem.js";
@@ -15,7 +16,6 @@ import { say } from "./status.js";
 import { changeText, onPreview } from "./text.js";
 import { typeText } from "./typing.js";
 import { Upload, uploadIn } from "./uploads.js";
-import { count } from "./words.js";
 
 const FORMER = `](${root}/images/unsent-image-`; // in drafts of an earlier version
 
@@ -26,6 +26,51 @@ const FORMER = `](${root}/images/unsent-image-`; // in drafts of an earlier vers
 const KINDS = {
   images: { list: "[data-images]", template: "image-row", show: showImage },
   files: { list: "[data-downloads]", template: "file-row", show: showFile },
+};
+/** What is said about images and files. */
+const WORDS = {
+  images: {
+    sending: (place, number) =>
+      gettext("Sending image %(place)s of %(number)s …", { place, number }),
+    notSent: gettext("Some images could not be sent. Try again, or remove them."),
+    notLoaded: (reason) =>
+      gettext("The images of your draft could not be loaded. %(reason)s", { reason }),
+    lost: (number) =>
+      ngettext(
+        "%(num)s image of your draft could not be kept for more than a day.",
+        "%(num)s images of your draft could not be kept for more than a day.",
+        number,
+      ),
+    tooMany: (most, name) =>
+      ngettext(
+        "You can add %(num)s image; %(name)s was left out.",
+        "You can add %(num)s images; %(name)s was left out.",
+        most,
+        { name },
+      ),
+    added: (number) => ngettext("%(num)s image added.", "%(num)s images added.", number),
+  },
+  files: {
+    sending: (place, number) =>
+      gettext("Sending file %(place)s of %(number)s …", { place, number }),
+    notSent: gettext("Some files could not be sent. Try again, or remove them."),
+    notLoaded: (reason) =>
+      gettext("The files of your draft could not be loaded. %(reason)s", { reason }),
+    lost: (number) =>
+      ngettext(
+        "%(num)s file of your draft could not be kept for more than a day.",
+        "%(num)s files of your draft could not be kept for more than a day.",
+        number,
+      ),
+    tooMany: (most, name) =>
+      ngettext(
+        "You can add %(num)s file; %(name)s was left out.",
+        "You can add %(num)s files; %(name)s was left out.",
+        most,
+        { name },
+      ),
+    added: (number) => ngettext("%(num)s file added.", "%(num)s files added.", number),
+  },
 };
 const ROWS = "[data-images] > li, [data-downloads] > li";
 
@@ -79,14 +124,14 @@ export async function finishAttachments(form) {
     for (const [index, upload] of uploads.entries()) {
       if (upload.id !== null) continue;
       const label = button.textContent;
-      button.textContent = `Sending ${upload.thing} ${index + 1} of ${uploads.length} …`;
+      button.textContent = WORDS[kind].sending(index + 1, uploads.length);
       await (upload.problem ? send(form, upload) : upload.sending);
       button.textContent = label;
     }
     const failed = uploads.filter(({ id }) => id === null);
     if (failed.length > 0) {
       const status = failed.some(({ problem }) => problem?.status === 401) ? 401 : 0;
-      throw new Problem(status, `Some ${kind} could not be sent. Try again, or remove them.`);
+      throw new Problem(status, WORDS[kind].notSent);
     }
   }
   const pictures = inList(form, "images");
@@ -153,8 +198,7 @@ async function showNoted(form) {
       listOf(form, kind).replaceChildren(...rows, ...unsent.map(({ row }) => row));
       if (lost.length > 0) forgetLost(form, kind, lost);
     } catch (error) {
-      const { message } = problemOf(error);
-      say(`The ${kind} of your draft could not be loaded. ${message}`);
+      say(WORDS[kind].notLoaded(problemOf(error).message));
     }
 }
 
@@ -179,8 +223,7 @@ function forgetLost(form, kind, lost) {
   const ids = idsIn(fieldOf(form, kind).value).filter((id) => !lost.includes(id));
   fieldOf(form, kind).value = ids.join(" ");
   note(form, kind);
-  const things = count(lost.length, kind.slice(0, -1));
-  say(`${things} of your draft could not be kept for more than a day.`);
+  say(WORDS[kind].lost(lost.length));
 }
 
 /**
@@ -237,13 +280,13 @@ onPreview((html) => {
  */
 async function addFiles(form, kind, files, isInText) {
   const list = listOf(form, kind);
-  const { most } = list.dataset;
+  const most = Number(list.dataset.most);
   const input = first(form, `[data-files=${kind}]`);
   const problems = [];
   let number = 0;
   for (const file of files) {
-    if (list.children.length >= Number(most)) {
-      problems.push(`You can add ${most} ${kind}; ${file.name} was left out.`);
+    if (list.children.length >= most) {
+      problems.push(WORDS[kind].tooMany(most, file.name));
       continue;
     }
     try {
@@ -257,11 +300,11 @@ async function addFiles(form, kind, files, isInText) {
     }
   }
   document.getElementById(`${input.id}-error`).textContent = problems.join(" ");
-  if (number > 0) say(`${count(number, kind.slice(0, -1))} added.`);
+  if (number > 0) say(WORDS[kind].added(number));
 }
 
 async function addImage(form, file, maxBytes, types, isInText) {
-  if (file.size > maxBytes) say(`Making ${file.name} smaller …`);
+  if (file.size > maxBytes) say(gettext("Making %(name)s smaller …", { name: file.name }));
   const image = await prepareImage(file, maxBytes, types);
   const isStill = !isAnimated(new Uint8Array(await image.arrayBuffer()));
   const row = copyOf("image-row");
@@ -276,11 +319,15 @@ async function addImage(form, file, maxBytes, types, isInText) {
 
 function addFile(form, file, maxBytes, types) {
   const { name, size } = file;
+  const values = { name, limit: sizeOf(maxBytes) };
   if (!types.some((type) => name.toLowerCase().endsWith(type)))
-    throw new Problem(0, `${name} is not of a kind that can be added. Add it as PDF or ZIP.`);
+    throw new Problem(
+      0,
+      gettext("%(name)s is not of a kind that can be added. Add it as PDF or ZIP.", values),
+    );
   if (size > maxBytes)
-    throw new Problem(0, `${name} is larger than ${sizeOf(maxBytes)}. Make it smaller.`);
-  if (size === 0) throw new Problem(0, `${name} is empty.`);
+    throw new Problem(0, gettext("%(name)s is larger than %(limit)s. Make it smaller.", values));
+  if (size === 0) throw new Problem(0, gettext("%(name)s is empty.", values));
   const row = copyOf("file-row");
   showFile(row, file);
   listOf(form, "files").append(row);
@@ -289,9 +336,15 @@ function addFile(form, file, maxBytes, types) {
 
 /** Return a number of bytes in words, as the service writes it. */
 function sizeOf(bytes) {
-  if (bytes < 1000) return count(bytes, "byte");
-  const [amount, unit] = bytes < 1_000_000 ? [bytes / 1000, "kB"] : [bytes / 1_000_000, "MB"];
-  return `${amount.toFixed(1)} ${unit}`;
+  if (bytes < 1000) return ngettext("%(num)s byte", "%(num)s bytes", bytes);
+  if (bytes < 1_000_000) return gettext("%(number)s kB", { number: tenths(bytes / 1000) });
+  return gettext("%(number)s MB", { number: tenths(bytes / 1_000_000) });
+}
+
+/** Return a number with one decimal, as the language of the page writes it. */
+function tenths(number) {
+  const options = { minimumFractionDigits: 1, useGrouping: false };
+  return Number(number.toFixed(1)).toLocaleString(document.documentElement.lang, options);
 }
 
 /** Insert an image into the text of a form. Whoever is typing goes on at the same place. */
@@ -326,7 +379,8 @@ onAction("move-image", (button) => {
   note(button.form, "images");
   // The first one has no such button.
   (row.previousElementSibling ? button : first(row, "input")).focus();
-  say(`This is image ${[...row.parentElement.children].indexOf(row) + 1} now.`);
+  const number = [...row.parentElement.children].indexOf(row) + 1;
+  say(gettext("This is image %(number)s now.", { number }));
 });
 
 onAction("turn-image", async (button) => {

@@ -5,6 +5,7 @@ import { onAction } from "./actions.js";
 import { result } from "./api.js";
 import { sendRequest } from "./buttons.js";
 import { first, onEvent } from "./dom.js";
+import { gettext } from "./language.js";
 import { root } from "./page.js";
 import { say } from "./status.js";
 
@@ -40,7 +41,8 @@ async function choose(file) {
   try {
     picture = await createImageBitmap(file);
   } catch {
-    error.textContent = `${file.name} is not an image that your browser can read.`;
+    const { name } = file;
+    error.textContent = gettext("%(name)s is not an image that your browser can read.", { name });
     return;
   }
   crop().hidden = false;
@@ -93,14 +95,14 @@ onAction("save-avatar", async () => {
   const { data } = result(response?.status ?? 0, text, null, "image");
   crop().hidden = true;
   changeAvatar(data);
-  say("Your picture is saved.");
+  say(gettext("Your picture is saved."));
 });
 
 onAction("delete-avatar", async (button) => {
   if (!(await sendRequest(button))) return;
   changeAvatar({ avatar_url: null });
   first(document, "#avatar").focus();
-  say("Your picture is deleted.");
+  say(gettext("Your picture is deleted."));
 });
 
 /** @param {{avatar_url: string | null}} user */
@@ -115,7 +117,8 @@ function changeAvatar({ avatar_url }) {
  */
 export function showAvatar({ avatar_url }) {
   const image = document.createElement("img");
-  Object.assign(image, { className: "portrait", alt: "Your picture", width: 256, height: 256 });
+  const alt = gettext("Your picture");
+  Object.assign(image, { className: "portrait", alt, width: 256, height: 256 });
   if (avatar_url) image.src = `${root}/avatars/${avatar_url.split("/").pop()}`;
   first(document, "#own-avatar").replaceChildren(...(avatar_url ? [image] : []));
   first(document, "[data-action=delete-avatar]").hidden = avatar_url === null;

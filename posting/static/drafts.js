@@ -8,12 +8,12 @@ import { onAction } from "./actions.js";
 import { newKey } from "./api.js";
 import { all, copyOf, first, onEvent } from "./dom.js";
 import { bodyOf, isChanged } from "./fields.js";
+import { gettext, ngettext } from "./language.js";
 import { undoButton } from "./offers.js";
 import { root } from "./page.js";
 import { say } from "./status.js";
 import { read, store } from "./storage.js";
 import { namesOf } from "./stored.js";
-import { count } from "./words.js";
 
 /**
  * @typedef {object} Draft
@@ -98,7 +98,8 @@ export function keepDraft(form) {
   const stored = read(nameOf(draft.id));
   if (stored && stored.tab !== TAB) draft.id = newKey();
   const isStored = store(nameOf(draft.id), isChanged(form) ? contentOf(form) : null);
-  if (!isStored && !isFull) say("Your browser has no room to keep this text. Send it soon.");
+  if (!isStored && !isFull)
+    say(gettext("Your browser has no room to keep this text. Send it soon."));
   isFull = !isStored;
   const url = `${root}/write?draft=${draft.id}`;
   if (isNewPost(form) && !location.href.endsWith(url)) history.replaceState(null, "", url);
@@ -142,7 +143,12 @@ export function restoreDraft(form) {
     first(form, ".buttons").append(copyOf("draft-notice"));
   }
   for (const link of all(document, "[data-drafts]"))
-    if (drafts.length > 0) link.textContent = `You have ${count(drafts.length, "unsent text")}`;
+    if (drafts.length > 0)
+      link.textContent = ngettext(
+        "You have %(num)s unsent text",
+        "You have %(num)s unsent texts",
+        drafts.length,
+      );
 }
 
 /**
@@ -180,7 +186,7 @@ onAction("discard", (button) => {
   button.closest(".back").remove();
   first(form, "input:not([type=hidden]), textarea").focus();
   say(
-    "Your text is discarded.",
+    gettext("Your text is discarded."),
     undoButton(() => fill(form, { id, ...draft })),
   );
 });

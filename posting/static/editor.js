@@ -5,6 +5,7 @@ import { finishAttachments, hasUnsentFiles, withAttachments } from "./attaching.
 import { first } from "./dom.js";
 import { onForm } from "./forms.js";
 import { onKey } from "./keys.js";
+import { gettext } from "./language.js";
 import "./main.js";
 import { goTo, ready, root } from "./page.js";
 import { sayNext } from "./status.js";
@@ -17,7 +18,7 @@ onForm("post", {
   hasFiles: hasUnsentFiles,
   sent(form, data) {
     const isNew = form.dataset.api === "POST";
-    sayNext(isNew ? "Your post is published." : "Your post is saved.");
+    sayNext(isNew ? gettext("Your post is published.") : gettext("Your post is saved."));
     goTo(`${root}/p/${data.id}`);
   },
 });

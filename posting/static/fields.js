@@ -1,8 +1,9 @@
 // The fields of a form: what they hold, what is wrong with it, and what is said beside them.
 
 import { all, first, onEvent } from "./dom.js";
+import { ngettext } from "./language.js";
 import { linkTo } from "./offers.js";
-import { count, explainError } from "./words.js";
+import { explainError } from "./words.js";
 
 const NEAR = 0.9; // of the longest text, from which on a counter is shown
 // Phones add a space after a name.
@@ -128,13 +129,15 @@ export function clearErrors(form) {
 }
 
 /**
- * Show a link beside the problem of a form.
+ * Show a link beside the problem of a form. Return the link.
  * @param {HTMLFormElement} form
  * @param {string} text
  * @param {string} url
  */
 export function addLink(form, text, url, target = "") {
-  noticeOf(form).append(" ", linkTo(text, url, target));
+  const link = linkTo(text, url, target);
+  noticeOf(form).append(" ", link);
+  return link;
 }
 
 /** Say how many characters are left, near the limit of a control. */
@@ -143,9 +146,12 @@ onEvent("input", (control) => {
   const place = max && placeOf(control);
   if (!place) return;
   const excess = excessOf(control);
+  const left = Math.abs(excess);
   const isNear = -excess < max * (1 - NEAR);
   if (excess > 0) place.textContent = explainError({ code: "too_long", excess });
-  else place.textContent = isNear ? `${count(Math.abs(excess), "character")} left.` : "";
+  else if (isNear)
+    place.textContent = ngettext("%(num)s character left.", "%(num)s characters left.", left);
+  else place.textContent = "";
   place.classList.toggle("counter", excess <= 0);
   if (excess <= 0) control.removeAttribute("aria-invalid");
 });

@@ -2,7 +2,7 @@
 
 import { onAction } from "./actions.js";
 import { all, copyOf, first } from "./dom.js";
-import { count } from "./words.js";
+import { ngettext } from "./language.js";
 
 /** The ids of the comments whose answers are hidden. */
 const folded = new Set();
@@ -42,7 +42,9 @@ function showAnswers() {
     if (!button) continue;
     button.setAttribute("aria-expanded", String(!isFolded));
     const { length } = answersTo(comment);
-    button.textContent = isFolded ? `Show ${count(length, "reply", "replies")}` : "Fold";
+    button.textContent = isFolded
+      ? ngettext("Show %(num)s reply", "Show %(num)s replies", length)
+      : copyOf("fold-button").textContent;
   }
 }
 

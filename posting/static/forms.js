@@ -6,8 +6,9 @@ import { request, tagOf } from "./api.js";
 import { showBusy } from "./busy.js";
 import { all, first, onEvent } from "./dom.js";
 import { forgetDraft, keepDraft, keyOf, restoreDraft } from "./drafts.js";
-import { addLink, bodyOf, clearErrors, errorsOf, noticeOf, showErrors } from "./fields.js";
+import { addLink, bodyOf, clearErrors, errorsOf, showErrors } from "./fields.js";
 import { onKey } from "./keys.js";
+import { gettext } from "./language.js";
 import { ready, root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { say } from "./status.js";
@@ -119,8 +120,10 @@ function offerToSignIn(form, hasFiles) {
   const here = location.pathname + location.search + (comment ? `#${comment.id}` : "");
   const url = `${root}/signin?next=${encodeURIComponent(here)}`;
   // This page can wait for another tab.
-  if (hasFiles) addLink(form, "Sign in in a new tab, and try again.", `${root}/signin`, "_blank");
-  else addLink(form, form.dataset.draft ? "Sign in; your text is kept." : "Sign in again.", url);
+  if (hasFiles)
+    addLink(form, gettext("Sign in in a new tab, and try again."), `${root}/signin`, "_blank");
+  else if (form.dataset.draft) addLink(form, gettext("Sign in; your text is kept."), url);
+  else addLink(form, gettext("Sign in again."), url);
 }
 
 document.addEventListener("account", () => {
@@ -131,7 +134,8 @@ document.addEventListener("account", () => {
 
 /** After a conflict, let the next attempt replace what is there now. */
 async function offerToReplace(form) {
-  addLink(form, "See what is there now", form.dataset.current ?? location.href, "_blank");
+  const url = form.dataset.current ?? location.href;
+  const link = addLink(form, gettext("See what is there now"), url, "_blank");
   try {
     const { etag } = await request("GET", form.action);
     form.dataset.version = tagOf(etag);
@@ -139,7 +143,10 @@ async function offerToReplace(form) {
     return; // it is gone, or there is no connection
   }
   keepDraft(form);
-  noticeOf(form).append(", or save again to replace it.");
+  const text = gettext("%(link)s, or save again to replace it.", { link: "\n" });
+  const [before, after] = text.split("\n");
+  link.before(before);
+  link.after(after);
 }
 
 onEvent("submit", (form, event) => {

@@ -3,6 +3,7 @@
 
 import { onAction } from "./actions.js";
 import { all, copyOf, first, onEvent } from "./dom.js";
+import { gettext } from "./language.js";
 
 const MIN_SWIPE = 40; // pixels
 
@@ -28,7 +29,8 @@ function show(next) {
   Object.assign(first(dialog, "img"), { alt, sizes: "100vw", srcset, src });
   // Below a text, an image without a description has its number as a name.
   first(dialog, "bdi").textContent = link.closest("figure")?.textContent.trim() ?? alt;
-  first(dialog, "#gallery-place").textContent = `Image ${place + 1} of ${length}`;
+  const values = { place: place + 1, number: length };
+  first(dialog, "#gallery-place").textContent = gettext("Image %(place)s of %(number)s", values);
   for (const button of all(dialog, "[data-action$=-image]")) button.hidden = length === 1;
 }
 

@@ -3,6 +3,7 @@
 import { isAnimated } from "./animations.js";
 import { request } from "./api.js";
 import { first } from "./dom.js";
+import { gettext } from "./language.js";
 import { root } from "./page.js";
 import { Problem } from "./problem.js";
 import { Upload } from "./uploads.js";
@@ -114,13 +115,18 @@ export const removeFrom = (text, id) =>
  */
 export async function prepareImage(file, maxBytes, types) {
   const { name, size, type } = file;
-  const limit = `${Math.floor(maxBytes / 2 ** 20)} MB`;
+  const values = { name, limit: Math.floor(maxBytes / 2 ** 20) };
   let picture;
   try {
     picture = await createImageBitmap(file);
   } catch {
-    const text = `${name} is not an image that your browser can read. Save it as JPEG or PNG, and add it again.`;
-    throw new Problem(0, text);
+    throw new Problem(
+      0,
+      gettext(
+        "%(name)s is not an image that your browser can read. Save it as JPEG or PNG, and add it again.",
+        values,
+      ),
+    );
   }
   try {
     const { width, height } = picture;
@@ -133,14 +139,27 @@ export async function prepareImage(file, maxBytes, types) {
     if (isAnimated(new Uint8Array(await file.arrayBuffer()))) {
       if (isTaken) return file;
       if (!isTooLarge)
-        throw new Problem(0, `${name} is an animation. Save it as GIF or WebP, and add it again.`);
-      const cause = size > maxBytes ? `is larger than ${limit}` : "has too many pixels";
-      throw new Problem(0, `${name} ${cause}. Make the animation smaller.`);
+        throw new Problem(
+          0,
+          gettext("%(name)s is an animation. Save it as GIF or WebP, and add it again.", values),
+        );
+      if (size > maxBytes)
+        throw new Problem(
+          0,
+          gettext("%(name)s is larger than %(limit)s MB. Make the animation smaller.", values),
+        );
+      throw new Problem(
+        0,
+        gettext("%(name)s has too many pixels. Make the animation smaller.", values),
+      );
     }
     const small = await shrink(picture, type === "image/jpeg");
     if (isTaken && (!small || small.size >= size)) return file;
     if (!small || small.size > maxBytes)
-      throw new Problem(0, `${name} is larger than ${limit}. Make it smaller, and add it again.`);
+      throw new Problem(
+        0,
+        gettext("%(name)s is larger than %(limit)s MB. Make it smaller, and add it again.", values),
+      );
     return small;
   } finally {
     picture.close();

@@ -5,6 +5,7 @@ import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { copyOf, first, onEvent } from "./dom.js";
 import { faceOf } from "./faces.js";
+import { gettext } from "./language.js";
 import "./main.js";
 import { isOnlyHere, keyOf, partsOf, pathOf, reasonOf } from "./notifications.js";
 import { root } from "./page.js";
@@ -127,7 +128,11 @@ onAction("mark-all-read", async () => {
   showRead();
   setUnread(count);
   list().focus();
-  say(count === 0 ? "All are marked as read." : "There are new ones. Load the page again.");
+  say(
+    count === 0
+      ? gettext("All are marked as read.")
+      : gettext("There are new ones. Load the page again."),
+  );
 });
 
 onAction("show-older", async () => {

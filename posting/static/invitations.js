@@ -5,17 +5,17 @@ import { onAction } from "./actions.js";
 import { sendRequest } from "./buttons.js";
 import { first } from "./dom.js";
 import { onForm } from "./forms.js";
+import { gettext, ngettext } from "./language.js";
 import { linkTo } from "./offers.js";
 import { root } from "./page.js";
 import { listInPages, listOf } from "./rows.js";
 import { showSecret } from "./secrets.js";
 import { showTab } from "./tabs.js";
 import { dateOf } from "./times.js";
-import { count } from "./words.js";
 
 const DAY = 86_400_000; // milliseconds
 const TOLERANCE = 600_000; // milliseconds that the clock of the browser may be fast
-const LINK = "The link of your invitation. Send it now: it is not shown again.";
+const LINK = gettext("The link of your invitation. Send it now: it is not shown again.");
 
 /** Show the section of invitations to those who may invite, with the latest ones. */
 export async function showInvitations() {
@@ -32,10 +32,11 @@ const showList = listInPages("invitations", "invitation-row", `${root}/invitatio
 function fillRow(row, invitation) {
   const { id, note, created_by, used_by } = invitation;
   const name = first(row, "[data-name]");
-  name.textContent = note ?? "Invitation";
+  name.textContent = note ?? gettext("Invitation");
   name.id = `invitation-${id}`;
-  const creator = created_by?.id === me?.id ? "" : ` · by ${nameOf(created_by)}`;
-  first(row, "[data-state]").textContent = stateOf(invitation) + creator;
+  const parts = [stateOf(invitation)];
+  if (created_by?.id !== me?.id) parts.push(gettext("by %(name)s", { name: nameOf(created_by) }));
+  first(row, "[data-state]").textContent = parts.join(" · ");
   const users = first(row, "[data-used-by]");
   users.hidden = used_by.length === 0;
   for (const user of used_by) {
@@ -53,12 +54,17 @@ const isOpen = ({ uses_left, expires_at }) => uses_left > 0 && new Date(expires_
 function stateOf(invitation) {
   const { uses_left, expires_at } = invitation;
   if (isOpen(invitation))
-    return `For ${count(uses_left, "more person", "more people")}, until ${dateOf(expires_at)}`;
-  return uses_left === 0 ? "Used up" : "Expired";
+    return ngettext(
+      "For %(num)s more person, until %(date)s",
+      "For %(num)s more people, until %(date)s",
+      uses_left,
+      { date: dateOf(expires_at) },
+    );
+  return uses_left === 0 ? gettext("Used up") : gettext("Expired");
 }
 
 /** Return the name of the creator of an invitation or of an account. An operator has none. */
-const nameOf = (author) => author?.display_name || author?.username || "the operator";
+const nameOf = (author) => author?.display_name || author?.username || gettext("the operator");
 
 onForm("invitation", {
   toBody({ uses, days, ...body }) {

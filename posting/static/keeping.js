@@ -7,6 +7,7 @@ import { sendRequest } from "./buttons.js";
 import { all, first, onEvent } from "./dom.js";
 import { noticeOf } from "./fields.js";
 import { onForm } from "./forms.js";
+import { gettext, ngettext } from "./language.js";
 import "./main.js";
 import { openForm } from "./opening.js";
 import { goTo, ready, root } from "./page.js";
@@ -16,16 +17,16 @@ import { showSecret } from "./secrets.js";
 import { say, sayNext } from "./status.js";
 import { showTab } from "./tabs.js";
 import { dateOf, showTimes } from "./times.js";
-import { count, explainProblem } from "./words.js";
+import { explainProblem } from "./words.js";
 
 const NAMES = {
-  name: "the name",
-  description: "the description",
-  about: "the text about the site",
-  signup: "who may create an account",
-  invitations: "who may invite",
-  reading: "who may read",
-  moderation_log: "who may read the log",
+  name: gettext("the name"),
+  description: gettext("the description"),
+  about: gettext("the text about the site"),
+  signup: gettext("who may create an account"),
+  invitations: gettext("who may invite"),
+  reading: gettext("who may read"),
+  moderation_log: gettext("who may read the log"),
 };
 
 /** The pictures of the site, each with the size in which it is shown here. */
@@ -34,32 +35,32 @@ const PICTURES = {
     size: 64,
     width: 64,
     height: 64,
-    alt: "The present logo",
-    saved: "The logo is saved.",
-    deleted: "The logo is deleted.",
+    alt: gettext("The present logo"),
+    saved: gettext("The logo is saved."),
+    deleted: gettext("The logo is deleted."),
   },
   cover: {
     size: 768,
     width: 768,
     height: 256,
-    alt: "The present cover picture",
-    saved: "The cover picture is saved.",
-    deleted: "The cover picture is deleted.",
+    alt: gettext("The present cover picture"),
+    saved: gettext("The cover picture is saved."),
+    deleted: gettext("The cover picture is deleted."),
   },
 };
 
 const TRIES = 10; // to see whether a download has begun
 const PAUSE = 500; // milliseconds between two of them
 const EVENTS = {
-  "post.created": "new posts",
-  "post.edited": "edited posts",
-  "post.deleted": "deleted posts",
-  "comment.created": "new comments",
-  "comment.edited": "edited comments",
-  "comment.deleted": "deleted comments",
-  "report.created": "reports",
-  "application.created": "people who ask for an account",
-  "webhook.created": "a test",
+  "post.created": gettext("new posts"),
+  "post.edited": gettext("edited posts"),
+  "post.deleted": gettext("deleted posts"),
+  "comment.created": gettext("new comments"),
+  "comment.edited": gettext("edited comments"),
+  "comment.deleted": gettext("deleted comments"),
+  "report.created": gettext("reports"),
+  "application.created": gettext("people who ask for an account"),
+  "webhook.created": gettext("a test"),
 };
 
 /** @type {Record<string, string | null>} what the site was when the form was filled */
@@ -86,9 +87,11 @@ async function showForms() {
 
 /** Return a number of bytes in words. */
 function bytesOf(bytes) {
-  const [unit, size] = bytes < 1e9 ? ["MB", 1e6] : ["GB", 1e9];
-  const number = (bytes / size).toLocaleString("en", { maximumFractionDigits: 1 });
-  return `${number} ${unit}`;
+  const { lang } = document.documentElement;
+  const inUnits = (size) => (bytes / size).toLocaleString(lang, { maximumFractionDigits: 1 });
+  return bytes < 1e9
+    ? gettext("%(number)s MB", { number: inUnits(1e6) })
+    : gettext("%(number)s GB", { number: inUnits(1e9) });
 }
 
 /** Show which of the first steps are done, unless all are. */
@@ -109,9 +112,11 @@ function showBackups({ nightly_backup_at, downloaded_at, database_bytes, free_by
     if (time) first(item, "time").dateTime = time;
   }
   first(section, "[data-none]").hidden = Boolean(nightly_backup_at ?? downloaded_at);
-  const free = free_bytes === null ? "" : ` The disk has ${bytesOf(free_bytes)} free.`;
-  first(section, "[data-space]").textContent =
-    `The database takes ${bytesOf(database_bytes)}. A backup is often smaller.${free}`;
+  const size = bytesOf(database_bytes);
+  const sentences = [gettext("The database takes %(size)s. A backup is often smaller.", { size })];
+  if (free_bytes !== null)
+    sentences.push(gettext("The disk has %(size)s free.", { size: bytesOf(free_bytes) }));
+  first(section, "[data-space]").textContent = sentences.join(" ");
   showTimes(section);
 }
 
@@ -121,6 +126,9 @@ async function showState() {
   showSteps(data.first_steps);
   showBackups(data);
   first(document, "[data-healthy]").hidden = data.findings.length > 0;
+  const count = first(document, "[data-found]");
+  count.hidden = data.findings.length === 0;
+  count.textContent = String(data.findings.length);
   listOf("findings").hidden = data.findings.length === 0;
   showRows("findings", "finding-row", data.findings, (row, { message, fix }) => {
     first(row, "[data-words]").textContent = message;
@@ -167,7 +175,7 @@ onForm("topic", {
     form.reset();
     await showTopics();
     if (form.dataset.api === "PATCH") listOf("topics").focus();
-    say("The topic is saved.");
+    say(gettext("The topic is saved."));
   },
 });
 
@@ -178,24 +186,38 @@ function fillWebhook(row, { id, url, events, creator, failing_since, ended_at })
   name.textContent = url;
   name.id = `webhook-${id}`;
   for (const button of all(row, "button")) button.setAttribute("aria-describedby", name.id);
-  let state = "";
-  if (ended_at) state = "It has ended, because nothing arrived there. ";
-  else if (failing_since) state = `Nothing arrives there since ${dateOf(failing_since)}. `;
+  const sentences = [];
+  if (ended_at) sentences.push(gettext("It has ended, because nothing arrived there."));
+  else if (failing_since)
+    sentences.push(
+      gettext("Nothing arrives there since %(date)s.", { date: dateOf(failing_since) }),
+    );
   const sent = events.map((event) => EVENTS[event] ?? event).join(", ");
-  const by = creator.display_name || creator.username;
-  first(row, "[data-state]").textContent = `${state}${sent} · by ${by}`;
+  const by = gettext("by %(name)s", { name: creator.display_name || creator.username });
+  first(row, "[data-state]").textContent = [...sentences, `${sent} · ${by}`].join(" ");
   first(row, "[data-action=show-deliveries]").dataset.url = `${root}/webhooks/${id}/deliveries`;
   first(row, "[data-action=delete-webhook]").dataset.url = `${root}/webhooks/${id}`;
 }
 
+const waitingAfter = (attempts) =>
+  attempts > 0
+    ? ngettext("waits, %(num)s attempt", "waits, %(num)s attempts", attempts)
+    : gettext("waits");
+
+const givenUpAfter = (attempts) =>
+  attempts > 0
+    ? ngettext("given up, %(num)s attempt", "given up, %(num)s attempts", attempts)
+    : gettext("given up");
+
 function describeDelivery({ event, state, created_at, attempts, status, error }) {
   const name = EVENTS[event] ?? event;
   const time = new Date(created_at).toLocaleString();
-  if (state === "delivered") return `${time}: ${name} – arrived`;
-  const reason = error ?? (status ? `answer ${status}` : "");
-  const tries = attempts > 0 ? `, ${count(attempts, "attempt")}` : "";
-  const words = state === "waiting" ? "waits" : "given up";
-  return `${time}: ${name} – ${words}${tries}${reason && ` (${reason})`}`;
+  if (state === "delivered") return gettext("%(time)s: %(name)s – arrived", { time, name });
+  const words = state === "waiting" ? waitingAfter(attempts) : givenUpAfter(attempts);
+  const reason = error ?? (status && gettext("answer %(status)s", { status }));
+  return reason
+    ? gettext("%(time)s: %(name)s – %(words)s (%(reason)s)", { time, name, words, reason })
+    : gettext("%(time)s: %(name)s – %(words)s", { time, name, words });
 }
 
 onAction("show-deliveries", async (button) => {
@@ -203,7 +225,7 @@ onAction("show-deliveries", async (button) => {
   if (list.hidden) {
     const { data } = await request("GET", button.dataset.url);
     const items = data.map(describeDelivery);
-    if (items.length === 0) items.push("Nothing yet.");
+    if (items.length === 0) items.push(gettext("Nothing yet."));
     list.replaceChildren(
       ...items.map((text) => Object.assign(document.createElement("li"), { textContent: text })),
     );
@@ -223,7 +245,7 @@ const chosenEvents = (form) => all(form, "[name='events[]']:checked").map(({ val
 onForm("webhook", {
   prepare(form) {
     if (chosenEvents(form).length > 0) return true;
-    noticeOf(form).textContent = "Choose at least one thing that is sent.";
+    noticeOf(form).textContent = gettext("Choose at least one thing that is sent.");
     return false;
   },
   toBody: ({ url, current_password }, form) => ({
@@ -232,7 +254,11 @@ onForm("webhook", {
   }),
   async sent(form, { secret }) {
     form.reset();
-    showSecret(form, "The secret for the program. Copy it now: it is not shown again.", secret);
+    showSecret(
+      form,
+      gettext("The secret for the program. Copy it now: it is not shown again."),
+      secret,
+    );
     await showWebhooks();
   },
 });
@@ -246,7 +272,7 @@ onForm("backup", {
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
       if ((await showState()) === before) continue;
       form.reset();
-      return say("The download has begun. Keep the file where nobody else can read it.");
+      return say(gettext("The download has begun. Keep the file where nobody else can read it."));
     }
     throw new Problem(503, explainProblem({ code: "backup_busy" }, "other"));
   },
@@ -286,10 +312,16 @@ function showPicture(name, url) {
   first(document, `[data-action=delete-${name}]`).hidden = url === null;
 }
 
-/** Load the page again with a tab, which then is as it was chosen. */
-function showAgain(tab, text) {
-  sayNext(text);
-  goTo(`${root}/keeping#${tab}`);
+/**
+ * Show a change of a picture. What is being written about the site stays, and can be saved unless
+ * somebody else has changed it meanwhile.
+ */
+async function showChange(text) {
+  const { data, etag } = await request("GET", `${root}/site`);
+  for (const name of Object.keys(PICTURES)) showPicture(name, data[`${name}_url`]);
+  const isSame = all(form(), "[name]").every(({ name }) => data[name] === former[name]);
+  if (isSame) form().dataset.version = tagOf(etag);
+  say(text);
 }
 
 onForm("site", {
@@ -300,7 +332,10 @@ onForm("site", {
         ([name, value]) => value !== (former[name] ?? null) && !former.fixed.includes(name),
       ),
     ),
-  sent: () => showAgain("site", "It is saved, and holds from now on."),
+  sent() {
+    sayNext(gettext("It is saved, and holds from now on."));
+    goTo(`${root}/keeping`);
+  },
 });
 
 onEvent("change", async (target) => {
@@ -316,7 +351,7 @@ onEvent("change", async (target) => {
   const text = (await response?.text()) ?? "";
   try {
     result(response?.status ?? 0, text, null, "image");
-    showAgain("pictures", picture.saved);
+    await showChange(picture.saved);
   } catch (problem) {
     error.textContent = problemOf(problem).message;
   }
@@ -324,7 +359,7 @@ onEvent("change", async (target) => {
 
 for (const [name, { deleted }] of Object.entries(PICTURES))
   onAction(`delete-${name}`, async (button) => {
-    if (await sendRequest(button)) showAgain("pictures", deleted);
+    if (await sendRequest(button)) await showChange(deleted);
   });
 
 ready(showForms);

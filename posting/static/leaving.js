@@ -2,6 +2,7 @@
 
 import { setMe, writer } from "./account.js";
 import { onAction } from "./actions.js";
+import { gettext, ngettext } from "./language.js";
 import { goTo, root } from "./page.js";
 import { Problem } from "./problem.js";
 import { store } from "./storage.js";
@@ -13,13 +14,20 @@ const texts = () => namesOf(`draft:${writer}:`);
 
 /**
  * Return whether the unsent texts may be deleted. Ask if there are some.
- * @param {string} act what deletes them, such as "Sign out and delete"
+ * @param {(number: number) => string} questionOf what to ask about a number of texts
  */
-export function mayDeleteTexts(act) {
+export function mayDeleteTexts(questionOf) {
   const { length } = texts();
-  const question = `${act} your ${length} unsent text${length === 1 ? "" : "s"}?`;
-  return length === 0 || confirm(question);
+  return length === 0 || confirm(questionOf(length));
 }
+
+/** @param {number} number */
+const askToSignOut = (number) =>
+  ngettext(
+    "Sign out and delete your %(num)s unsent text?",
+    "Sign out and delete your %(num)s unsent texts?",
+    number,
+  );
 
 /** Let this device show no more notifications, since somebody else may use it. */
 async function endPush() {
@@ -35,11 +43,14 @@ export function forget() {
 }
 
 onAction("sign-out", async () => {
-  if (!mayDeleteTexts("Sign out and delete")) return;
+  if (!mayDeleteTexts(askToSignOut)) return;
   const options = { method: "POST", signal: AbortSignal.timeout(TIMEOUT) };
   const response = await fetch(`${root}/signout`, options).catch(() => null);
   if (!response?.ok && response?.status !== 401)
-    throw new Problem(0, "You are still signed in, because the service did not answer. Try again.");
+    throw new Problem(
+      0,
+      gettext("You are still signed in, because the service did not answer. Try again."),
+    );
   await endPush().catch(() => {});
   forget();
   goTo(`${root}/`);

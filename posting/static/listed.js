@@ -3,6 +3,7 @@
 import { me } from "./account.js";
 import { numberOf } from "./counts.js";
 import { all } from "./dom.js";
+import { ngettext } from "./language.js";
 import { root } from "./page.js";
 
 const COMMENTS = "#comments"; // the end of a link to the comments on a post
@@ -37,9 +38,16 @@ async function showNews() {
     if (post.new === 0) continue;
     const link = document.createElement("a");
     link.href = `${root}/p/${post.id}?comment=${post.first}#c-${post.first}`;
-    link.textContent = `${numberOf(post.new)} new`;
     const title = shown.get(post.id).closest("article").querySelector("h2, h3").textContent;
-    link.setAttribute("aria-label", `${link.textContent} in ${title}`);
+    const values = { num: numberOf(post.new), title };
+    link.textContent = ngettext("%(num)s new", "%(num)s new", post.new, values);
+    const label = ngettext(
+      "%(num)s new in %(title)s",
+      "%(num)s new in %(title)s",
+      post.new,
+      values,
+    );
+    link.setAttribute("aria-label", label);
     link.className = "news";
     shown.get(post.id).before(link, " ");
   }

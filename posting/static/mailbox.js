@@ -5,6 +5,7 @@ import { request } from "./api.js";
 import { sendRequest } from "./buttons.js";
 import { first } from "./dom.js";
 import { onForm } from "./forms.js";
+import { gettext } from "./language.js";
 import { root } from "./page.js";
 import { say } from "./status.js";
 import { dateOf } from "./times.js";
@@ -32,14 +33,22 @@ export async function showMailbox() {
 
 /** @param {Email} data */
 function showEmail({ email, pending, failing_since }) {
-  const sentences = [email ? `Mails go to ${email}.` : "You get no mails yet."];
+  const sentences = [
+    email ? gettext("Mails go to %(email)s.", { email }) : gettext("You get no mails yet."),
+  ];
   if (failing_since)
     sentences.push(
-      `Mails have not arrived since ${dateOf(failing_since)}, so you get no notifications by mail. If the address is right, save it again.`,
+      gettext(
+        "Mails have not arrived since %(date)s, so you get no notifications by mail. If the address is right, save it again.",
+        { date: dateOf(failing_since) },
+      ),
     );
   if (pending)
     sentences.push(
-      `To confirm ${pending}, open the link in the mail that was sent there, and press the button.`,
+      gettext(
+        "To confirm %(email)s, open the link in the mail that was sent there, and press the button.",
+        { email: pending },
+      ),
     );
   first(document, "[data-email]").textContent = sentences.join(" ");
   first(document, "[data-action=forget-email]").hidden = !(email || pending);
@@ -56,7 +65,7 @@ function fill(form, { mail, text, letter, time_zone }) {
 onForm("email", {
   async sent(form, data) {
     form.reset();
-    say(`A mail is on its way to ${data.pending}.`);
+    say(gettext("A mail is on its way to %(email)s.", { email: data.pending }));
     await saveZone();
     await showMailbox();
   },

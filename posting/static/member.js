@@ -7,6 +7,7 @@ import { sendRequest } from "./buttons.js";
 import { copyOf, first } from "./dom.js";
 import { bodyOf } from "./fields.js";
 import { onForm } from "./forms.js";
+import { gettext } from "./language.js";
 import "./main.js";
 import { contentOf, factsOf, nameOf, suspensionOf } from "./moderating.js";
 import { openForm, openQuestion } from "./opening.js";
@@ -17,6 +18,11 @@ import { showSecret } from "./secrets.js";
 import { say, sayNext } from "./status.js";
 import { showFormer } from "./suspending.js";
 
+const ROLES = {
+  member: gettext("This member is a member now."),
+  moderator: gettext("This member is a moderator now."),
+  owner: gettext("This member is an owner now."),
+};
 const MAX_EMPTY = 20; // with 500 reactions each
 
 const opener = () => first(document, "[data-action=moderate]");
@@ -41,11 +47,15 @@ async function showPanel() {
   button("change-role").hidden = !isOwner || data.state === "pending";
   const isEmpty = data.posts + data.comments === 0;
   button("remove-everything").hidden = !mayAct || isEmpty;
-  button("remove-everything").dataset.confirm =
-    `Delete all that ${nameOf(data)} has written? There are ${contentOf(data)}. This cannot be undone.`;
+  button("remove-everything").dataset.confirm = gettext(
+    "Delete all that %(name)s has written? There are %(content)s. This cannot be undone.",
+    { name: nameOf(data), content: contentOf(data) },
+  );
   button("delete-account").hidden = !mayAct || !isEmpty;
-  button("delete-account").dataset.confirm =
-    `Delete the account of ${nameOf(data)}? The name can be taken again. This cannot be undone.`;
+  button("delete-account").dataset.confirm = gettext(
+    "Delete the account of %(name)s? The name can be taken again. This cannot be undone.",
+    { name: nameOf(data) },
+  );
   place().replaceChildren(panel);
   opener().setAttribute("aria-expanded", "true");
   panel.focus();
@@ -77,20 +87,20 @@ onAction("make-reset-link", (button) => {
 onForm("reset-link", {
   sent(form, { url }) {
     form.reset();
-    showSecret(form, "The link. Copy it now: it is not shown again.", url);
+    showSecret(form, gettext("The link. Copy it now: it is not shown again."), url);
   },
 });
 
 onForm("role", {
   sent(_form, { role }) {
-    sayNext(role === "owner" ? "This member is an owner now." : `This member is a ${role} now.`);
+    sayNext(ROLES[role]);
     goTo(location.pathname);
   },
 });
 
 onAction("delete-picture", async (button) => {
   if (!(await sendRequest(button))) return;
-  sayNext("The picture is deleted.");
+  sayNext(gettext("The picture is deleted."));
   goTo(location.pathname);
 });
 
@@ -100,14 +110,14 @@ onForm("suspension", {
   async sent(form) {
     form.remove();
     await showPanel();
-    say("The member is suspended, and signed out everywhere.");
+    say(gettext("The member is suspended, and signed out everywhere."));
   },
 });
 
 onAction("lift", async (button) => {
   if (!(await sendRequest(button))) return;
   await showPanel();
-  say("The suspension is lifted.");
+  say(gettext("The suspension is lifted."));
 });
 
 onAction("remove-everything", (button) => openQuestion("removal-form", button));
@@ -125,8 +135,9 @@ onForm("removal", {
       removed += step.removed;
       empty = step.removed > 0 ? 0 : empty + 1;
     }
-    if (step.left > 0) sayNext("The member has written something new. Delete everything again.");
-    else sayNext("Everything by this member is deleted.");
+    if (step.left > 0)
+      sayNext(gettext("The member has written something new. Delete everything again."));
+    else sayNext(gettext("Everything by this member is deleted."));
     goTo(location.pathname);
   },
 });
@@ -135,7 +146,7 @@ onAction("delete-account", (button) => openQuestion("account-deletion-form", but
 
 onForm("account-deletion", {
   sent() {
-    sayNext("The account is deleted.");
+    sayNext(gettext("The account is deleted."));
     goTo(`${root}/moderation`);
   },
 });

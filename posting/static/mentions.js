@@ -3,6 +3,7 @@
 import { request } from "./api.js";
 import { all, first, onEvent } from "./dom.js";
 import { faceOf } from "./faces.js";
+import { gettext } from "./language.js";
 import { root } from "./page.js";
 import { typeText } from "./typing.js";
 
@@ -47,7 +48,7 @@ async function offer(field) {
   const offered = document.createElement("ul");
   offered.id = LIST;
   offered.setAttribute("role", "listbox");
-  offered.setAttribute("aria-label", "Members");
+  offered.setAttribute("aria-label", gettext("Members"));
   // Whose username it is comes before whose display name begins like it.
   const isExact = ({ username }) => username.toLowerCase() === name.toLowerCase();
   const sorted = data.toSorted((one, other) => Number(isExact(other)) - Number(isExact(one)));

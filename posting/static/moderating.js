@@ -1,7 +1,7 @@
 // Moderation in words: reports, acts, and what is known of a member.
 
+import { gettext, ngettext } from "./language.js";
 import { dateOf } from "./times.js";
-import { count } from "./words.js";
 
 /** @typedef {{id: string, username: string, display_name: string | null}} Author */
 
@@ -41,38 +41,77 @@ import { count } from "./words.js";
  */
 
 const DAY = 86_400_000; // milliseconds
-const KINDS = { post: "Post by", comment: "Comment by", user: "Profile of" };
-const OUTCOMES = {
-  dismissed: "dismissed the report",
-  removed: "deleted it",
-  suspended: "suspended the author",
+
+/** Titles of reports, by the kind of what was reported. */
+const TITLES = {
+  post: (author) => gettext("Post by %(author)s", { author }),
+  comment: (author) => gettext("Comment by %(author)s", { author }),
+  user: (author) => gettext("Profile of %(author)s", { author }),
+  other: (author) => gettext("Reported: %(author)s", { author }),
 };
-/** Acts of the log that are not verbs. */
-const VERBS = {
-  "reset link": "made a link to choose a password for",
-  "password reset": "chose a new password for",
-  "made owner": "made an owner of",
+
+const OUTCOMES = {
+  dismissed: (moderator) => gettext("%(moderator)s dismissed the report.", { moderator }),
+  removed: (moderator) => gettext("%(moderator)s deleted it.", { moderator }),
+  suspended: (moderator) => gettext("%(moderator)s suspended the author.", { moderator }),
+  other: (moderator) => gettext("%(moderator)s closed the report.", { moderator }),
+};
+
+/** Entries of the log, by the act and the kind of its target. */
+const ACTS = {
+  "approved user": (names) => gettext("%(actor)s approved %(member)s", names),
+  "created user": (names) => gettext("%(actor)s created %(member)s", names),
+  "deleted user": (names) => gettext("%(actor)s deleted %(member)s", names),
+  "demoted user": (names) => gettext("%(actor)s demoted %(member)s", names),
+  "made owner user": (names) => gettext("%(actor)s made an owner of %(member)s", names),
+  "password reset user": (names) => gettext("%(actor)s chose a new password for %(member)s", names),
+  "promoted user": (names) => gettext("%(actor)s promoted %(member)s", names),
+  "refused user": (names) => gettext("%(actor)s refused %(member)s", names),
+  "reset link user": (names) =>
+    gettext("%(actor)s made a link to choose a password for %(member)s", names),
+  "restored user": (names) => gettext("%(actor)s restored %(member)s", names),
+  "suspended user": (names) => gettext("%(actor)s suspended %(member)s", names),
+  "deleted post": (names) => gettext("%(actor)s deleted a post of %(member)s", names),
+  "locked post": (names) => gettext("%(actor)s locked a post of %(member)s", names),
+  "pinned post": (names) => gettext("%(actor)s pinned a post of %(member)s", names),
+  "unlocked post": (names) => gettext("%(actor)s unlocked a post of %(member)s", names),
+  "unpinned post": (names) => gettext("%(actor)s unpinned a post of %(member)s", names),
+  "deleted comment": (names) => gettext("%(actor)s deleted a comment of %(member)s", names),
+  "deleted image": (names) => gettext("%(actor)s deleted an image of %(member)s", names),
+  "deleted file": (names) => gettext("%(actor)s deleted a file of %(member)s", names),
+  "deleted avatar": (names) => gettext("%(actor)s deleted an avatar of %(member)s", names),
+  "deleted content": (names) => gettext("%(actor)s deleted everything by %(member)s", names),
+  "closed report": (names) => gettext("%(actor)s closed a report of %(member)s", names),
+  "ended invitation": (names) => gettext("%(actor)s ended an invitation of %(member)s", names),
+  "created topic": (names) => gettext("%(actor)s created a topic", names),
+  "edited topic": (names) => gettext("%(actor)s edited a topic", names),
+  "deleted topic": (names) => gettext("%(actor)s deleted a topic", names),
+  "created webhook": (names) => gettext("%(actor)s created a webhook", names),
+  "deleted webhook": (names) => gettext("%(actor)s deleted a webhook", names),
+  "downloaded backup": (names) => gettext("%(actor)s downloaded a backup", names),
+  "edited site": (names) => gettext("%(actor)s edited the site", names),
 };
 
 /**
  * Return the name of a member, whose account may be gone.
  * @param {Author | null} [author]
  */
-export const nameOf = (author) => author?.display_name || author?.username || "a former member";
+export const nameOf = (author) =>
+  author?.display_name || author?.username || gettext("a former member");
 
 /**
  * Return in words what was reported.
  * @param {Target} target
  */
-export const titleOf = ({ kind, author }) => `${KINDS[kind] ?? "Reported:"} ${nameOf(author)}`;
+export const titleOf = ({ kind, author }) => (TITLES[kind] ?? TITLES.other)(nameOf(author));
 
 /**
  * Return what has happened to it since.
  * @param {Target} target
  */
 export function changeOf({ exists, edited }) {
-  if (!exists) return " · deleted";
-  return edited ? " · edited since" : "";
+  if (!exists) return ` · ${gettext("deleted")}`;
+  return edited ? ` · ${gettext("edited since")}` : "";
 }
 
 /**
@@ -98,8 +137,9 @@ export const resourceOf = ({ kind, id }) => (kind === "user" ? null : `/${kind}s
  */
 export function outcomeOf({ state, outcome, note, closed_by }) {
   if (state === "open") return "";
-  const act = OUTCOMES[outcome] ?? "closed the report";
-  return `${closed_by ? nameOf(closed_by) : "A moderator"} ${act}.${note ? ` “${note}”` : ""}`;
+  const moderator = closed_by ? nameOf(closed_by) : gettext("A moderator");
+  const sentence = (OUTCOMES[outcome] ?? OUTCOMES.other)(moderator);
+  return note ? gettext("%(sentence)s “%(note)s”", { sentence, note }) : sentence;
 }
 
 /**
@@ -107,14 +147,12 @@ export function outcomeOf({ state, outcome, note, closed_by }) {
  * @param {Act} act
  */
 export function sentenceOf({ action, by, moderator, target: { kind }, user }) {
-  const actor = by === "operator" ? "The operator" : moderator ? nameOf(moderator) : by;
-  const act = `${actor} ${VERBS[action] ?? action}`;
-  if (kind === "site") return `${act} the site`;
-  if (["webhook", "backup", "topic"].includes(kind)) return `${act} a ${kind}`;
-  const member = user ? nameOf(user) : "a member";
-  if (kind === "user") return `${act} ${member}`;
-  if (kind === "content") return `${act} everything by ${member}`;
-  return `${act} ${/^[aeiou]/.test(kind) ? "an" : "a"} ${kind} of ${member}`;
+  const name = moderator ? nameOf(moderator) : by;
+  const actor = by === "operator" ? gettext("The operator") : name;
+  const member = user ? nameOf(user) : gettext("a member");
+  const sentence = ACTS[`${action} ${kind}`];
+  // The service may know acts that this script does not know.
+  return sentence ? sentence({ actor, member }) : `${actor} ${action} a ${kind} of ${member}`;
 }
 
 /**
@@ -130,8 +168,11 @@ export function suspensionOf({ reason, days }, now = Date.now()) {
  * @param {{reason: string | null, since: string, until: string | null}} suspension
  */
 export function sentenceOfSuspension({ reason, since, until }) {
-  const end = until ? `until ${dateOf(until)}` : "until a moderator lifts it";
-  return `Suspended since ${dateOf(since)}, ${end}.${reason ? ` Reason: ${reason}` : ""}`;
+  const start = dateOf(since);
+  const sentence = until
+    ? gettext("Suspended since %(start)s, until %(end)s.", { start, end: dateOf(until) })
+    : gettext("Suspended since %(start)s, until a moderator lifts it.", { start });
+  return reason ? `${sentence} ${gettext("Reason: %(reason)s", { reason })}` : sentence;
 }
 
 /**
@@ -142,16 +183,34 @@ export function factsOf(member) {
   const { suspension, last_seen_at, application, invited_by, invited } = member;
   const facts = [];
   if (suspension) facts.push(sentenceOfSuspension(suspension));
-  facts.push(last_seen_at ? `Last seen on ${dateOf(last_seen_at)}.` : "Never signed in.");
-  if (invited_by) facts.push(`Invited by ${invited_by}.`);
-  if (invited.length > 0) facts.push(`Has invited ${invited.join(", ")}.`);
-  if (application) facts.push(`Asked for the account with these words: “${application}”`);
-  facts.push(`Has ${contentOf(member)}.`);
+  facts.push(
+    last_seen_at
+      ? gettext("Last seen on %(date)s.", { date: dateOf(last_seen_at) })
+      : gettext("Never signed in."),
+  );
+  if (invited_by) facts.push(gettext("Invited by %(name)s.", { name: invited_by }));
+  if (invited.length > 0)
+    facts.push(gettext("Has invited %(names)s.", { names: invited.join(", ") }));
+  if (application)
+    facts.push(
+      gettext("Asked for the account with these words: “%(words)s”", { words: application }),
+    );
+  facts.push(gettext("Has %(content)s.", { content: contentOf(member) }));
   const { open_reports, closed_reports } = member;
-  facts.push(`${count(open_reports, "open report")}, ${count(closed_reports, "closed one")}.`);
+  facts.push(
+    gettext("%(open)s, %(closed)s.", {
+      open: ngettext("%(num)s open report", "%(num)s open reports", open_reports),
+      closed: ngettext("%(num)s closed one", "%(num)s closed ones", closed_reports),
+    }),
+  );
   return facts;
 }
 
 /** Return in words how much a member has written. */
 export const contentOf = ({ posts, comments, images, files }) =>
-  `${count(posts, "post")}, ${count(comments, "comment")}, ${count(images, "image")} and ${count(files, "file")}`;
+  gettext("%(posts)s, %(comments)s, %(images)s and %(files)s", {
+    posts: ngettext("%(num)s post", "%(num)s posts", posts),
+    comments: ngettext("%(num)s comment", "%(num)s comments", comments),
+    images: ngettext("%(num)s image", "%(num)s images", images),
+    files: ngettext("%(num)s file", "%(num)s files", files),
+  });

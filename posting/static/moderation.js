@@ -5,6 +5,7 @@ import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { sendRequest } from "./buttons.js";
 import { first } from "./dom.js";
+import { gettext } from "./language.js";
 import "./main.js";
 import { nameOf, sentenceOf } from "./moderating.js";
 import { root } from "./page.js";
@@ -96,7 +97,7 @@ async function decide(button) {
     if (!(await sendRequest(button))) return;
   } catch (problem) {
     if (problem.status !== 404) throw problem;
-    text = "Another moderator has decided on this application already.";
+    text = gettext("Another moderator has decided on this application already.");
   }
   const row = button.closest("li");
   const next = row.nextElementSibling ?? row.previousElementSibling ?? listOf("applications");

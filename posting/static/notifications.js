@@ -1,6 +1,6 @@
 // Notifications in words.
 
-import { count } from "./words.js";
+import { gettext, ngettext } from "./language.js";
 
 /** @typedef {{id: string, username: string, display_name: string | null, avatar_url: string | null}} Actor */
 
@@ -28,27 +28,51 @@ import { count } from "./words.js";
  * @property {Notification} latest
  */
 
+/** @typedef {{name?: string, words?: string}} Part of a sentence: a name, or words around names */
+
+/** The place of names in a text, until the text is divided into parts. */
+const PLACE = "\0";
+const BY = { actor: PLACE };
+const NAMES = { names: PLACE };
+
 /**
  * What an actor has done, by the kind of the notification.
  * @type {Record<string, (notification: Notification) => string>}
  */
 const ACTS = {
-  comment: () => "commented",
-  reply: () => "replied to you",
-  mention: ({ comment }) => (comment ? "mentioned you" : "mentioned you in the post"),
-  reaction: ({ comment }) => `reacted to your ${comment ? "comment" : "post"}`,
-  application: () => "asks for an account",
+  comment: () => gettext("%(actor)s commented", BY),
+  reply: () => gettext("%(actor)s replied to you", BY),
+  mention: ({ comment }) =>
+    comment
+      ? gettext("%(actor)s mentioned you", BY)
+      : gettext("%(actor)s mentioned you in the post", BY),
+  reaction: ({ comment }) =>
+    comment
+      ? gettext("%(actor)s reacted to your comment", BY)
+      : gettext("%(actor)s reacted to your post", BY),
+  application: () => gettext("%(actor)s asks for an account", BY),
   report: ({ post, comment }) => {
-    if (comment) return "reported a comment";
-    return post ? "reported a post" : "reported a member";
+    if (comment) return gettext("%(actor)s reported a comment", BY);
+    return post
+      ? gettext("%(actor)s reported a post", BY)
+      : gettext("%(actor)s reported a member", BY);
   },
-  backup: () => "began to download a backup of the whole site",
+  backup: () => gettext("%(actor)s began to download a backup of the whole site", BY),
+  role: ({ excerpt: member, reason }) => {
+    const values = { ...BY, member };
+    if (reason === "owner") return gettext("%(actor)s made %(member)s an owner", values);
+    return reason === "moderator"
+      ? gettext("%(actor)s made %(member)s a moderator", values)
+      : gettext("%(actor)s made %(member)s a member", values);
+  },
+  reset_link: ({ excerpt: member }) =>
+    gettext("%(actor)s made a link to choose a password for %(member)s", { ...BY, member }),
 };
 
 /** Acts of moderators, without their names. */
 const NEWS = {
-  removal: "A moderator has deleted something of yours",
-  report_closed: "A moderator has looked at what you reported",
+  removal: gettext("A moderator has deleted something of yours"),
+  report_closed: gettext("A moderator has looked at what you reported"),
 };
 
 /** @param {Actor} actor */
@@ -64,23 +88,33 @@ const CONVERSATION = ["comment", "reply", "mention"];
 const FOR_MODERATORS = ["application", "report"];
 
 /**
- * Return a sentence about a notification: the name of the actor, and the rest. The service may know
- * kinds that this script does not know. Their sentence is a general one, without a name.
+ * Return a sentence about a notification, with the place of its actor. The service may know kinds
+ * that this script does not know. Their sentence is a general one, without an actor.
+ * @param {Notification} notification
+ */
+function textOf(notification) {
+  const { kind, post } = notification;
+  if (Object.hasOwn(NEWS, kind)) return NEWS[kind];
+  if (Object.hasOwn(ACTS, kind)) return ACTS[kind](notification);
+  return post ? gettext("There is news about this post") : gettext("There is news for you");
+}
+
+/** @param {Notification} notification */
+function actorOf({ kind, actor }) {
+  if (actor) return nameOf(actor);
+  return kind === "role" ? gettext("The operator") : gettext("A former member");
+}
+
+/**
+ * Return a sentence about a notification: the name of the actor, and the rest.
  * @param {Notification} notification
  * @returns {[string, string]}
  */
 export function sentenceOf(notification) {
-  const { kind, actor, post, excerpt, reason } = notification;
-  if (kind === "role") {
-    const role = reason === "owner" ? "an owner" : `a ${reason}`;
-    return [actor ? nameOf(actor) : "The operator", `made ${excerpt} ${role}`];
-  }
-  if (kind === "reset_link")
-    return [nameOf(actor), `made a link to choose a password for ${excerpt}`];
-  if (Object.hasOwn(NEWS, kind)) return ["", NEWS[kind]];
-  const act = Object.hasOwn(ACTS, kind) && ACTS[kind];
-  if (!act) return ["", post ? "There is news about this post" : "There is news for you"];
-  return [actor ? nameOf(actor) : "A former member", act(notification)];
+  const text = textOf(notification);
+  return text.includes(PLACE)
+    ? [actorOf(notification), text.replace(PLACE, "").trim()]
+    : ["", text];
 }
 
 /**
@@ -89,7 +123,7 @@ export function sentenceOf(notification) {
  */
 export function pathOf({ kind, post, comment, excerpt }) {
   if (FOR_MODERATORS.includes(kind)) return "/moderation";
-  if (kind === "backup") return "/keeping";
+  if (kind === "backup") return "/keeping#care";
   if (kind === "role" || kind === "reset_link") return `/@${excerpt}`;
   if (!post) return null;
   return comment ? `/p/${post.id}?comment=${comment.id}#c-${comment.id}` : `/p/${post.id}`;
@@ -101,7 +135,7 @@ export function pathOf({ kind, post, comment, excerpt }) {
  */
 export function reasonOf({ kind, reason }) {
   if (kind === "role" || kind === "reset_link") return null;
-  return kind === "removal" && reason ? `Reason: ${reason}` : reason;
+  return kind === "removal" && reason ? gettext("Reason: %(reason)s", { reason }) : reason;
 }
 
 /**
@@ -115,28 +149,75 @@ export function keyOf({ post, latest }) {
 }
 
 /**
+ * Return the parts of a text with names in their places.
+ * @param {string} text
+ * @param {...Part[]} names of each place
+ * @returns {Part[]}
+ */
+const divide = (text, ...names) =>
+  text
+    .split(PLACE)
+    .flatMap((words, index) => [...(names[index - 1] ?? []), ...(words ? [{ words }] : [])]);
+
+/** @type {(people: Part[]) => Part[]} */
+const separate = (people) =>
+  people.flatMap((each, index) => (index === 0 ? [each] : [{ words: ", " }, each]));
+
+/**
+ * Return the names of actors, and how many there are besides.
+ * @param {Actor[]} actors
+ * @param {number} others
+ */
+function peopleOf(actors, others) {
+  /** @type {Part[]} */
+  const people = actors.map((actor) => ({ name: nameOf(actor) }));
+  if (others > 0)
+    return divide(
+      ngettext("%(names)s and %(num)s other", "%(names)s and %(num)s others", others, NAMES),
+      separate(people),
+    );
+  if (people.length < 2) return people;
+  const last = people.pop();
+  const text = gettext("%(names)s and %(last)s", { names: PLACE, last: PLACE });
+  return divide(text, separate(people), [last]);
+}
+
+/** @type {(notification: Notification, number: number) => string} */
+const reactionsOf = ({ comment }, number) =>
+  comment
+    ? ngettext(
+        "%(names)s reacted to your comment",
+        "%(names)s reacted to your comment",
+        number,
+        NAMES,
+      )
+    : ngettext("%(names)s reacted to your post", "%(names)s reacted to your post", number, NAMES);
+
+/** @param {Notification} notification */
+const formerReactionsOf = ({ comment }) =>
+  comment
+    ? gettext("Former members reacted to your comment")
+    : gettext("Former members reacted to your post");
+
+/**
  * Return a sentence about what is new in a group, or about its latest notification. Names are apart
  * from the words, since each has a direction of its own.
  * @param {Group} group
- * @returns {{name?: string, words?: string}[]}
+ * @returns {Part[]}
  */
 export function partsOf({ unread, actors, actor_count, first }) {
-  if (unread < 2) {
-    const [name, words] = sentenceOf(first);
-    return name ? [{ name }, { words: ` ${words}` }] : [{ words }];
+  if (unread < 2) return divide(textOf(first), [{ name: actorOf(first) }]);
+  const isReaction = first.kind === "reaction";
+  if (actors.length === 0) {
+    const words = isReaction
+      ? formerReactionsOf(first)
+      : ngettext("%(num)s new", "%(num)s new", unread);
+    return [{ words }];
   }
   const shown = actors.slice(0, actor_count > actors.length ? 2 : actors.length);
-  /** @type {{name?: string, words?: string}[]} */
-  const people = shown.map((actor) => ({ name: nameOf(actor) }));
-  const others = actor_count - shown.length;
-  if (others > 0 && shown.length > 0) people.push({ words: count(others, "other") });
-  const last = people.pop();
-  const names = people.flatMap((each, index) => (index === 0 ? [each] : [{ words: ", " }, each]));
-  if (last) names.push(...(names.length === 0 ? [last] : [{ words: " and " }, last]));
-  if (first.kind === "reaction") {
-    if (names.length === 0) names.push({ words: "Former members" });
-    return [...names, { words: ` ${ACTS.reaction(first)}` }];
-  }
-  const from = names.length === 0 ? [] : [{ words: " from " }];
-  return [{ words: `${unread.toLocaleString("en")} new` }, ...from, ...names];
+  const people = peopleOf(shown, actor_count - shown.length);
+  const text = isReaction
+    ? reactionsOf(first, actor_count)
+    : ngettext("%(num)s new from %(names)s", "%(num)s new from %(names)s", unread, NAMES);
+  return divide(text, people);
 }

@@ -1,5 +1,7 @@
 // What a message offers: a link, or a button that undoes something.
 
+import { gettext } from "./language.js";
+
 /**
  * @param {string} text
  * @param {string} href
@@ -10,7 +12,7 @@ export const linkTo = (text, href, target = "") =>
 /** @param {() => unknown} undo */
 export function undoButton(undo) {
   const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: "link", textContent: "Undo" });
+  Object.assign(button, { type: "button", className: "link", textContent: gettext("Undo") });
   button.addEventListener("click", () => {
     button.parentElement.replaceChildren();
     undo();

@@ -5,6 +5,7 @@ import { copyOf, first } from "./dom.js";
 import { restoreDraft } from "./drafts.js";
 import { isChanged } from "./fields.js";
 import { onKey } from "./keys.js";
+import { gettext } from "./language.js";
 import { linkTo } from "./offers.js";
 import { root } from "./page.js";
 import { say } from "./status.js";
@@ -70,7 +71,7 @@ export function closeForm(form) {
   // The buttons are new if the session or the page has changed.
   focusOn(opener.isConnected ? opener : first(place, ".actions a, .meta a"));
   if (form.dataset.draft && isChanged(form))
-    say("Your text is kept.", linkTo("Unsent texts", `${root}/unsent`));
+    say(gettext("Your text is kept."), linkTo(gettext("Unsent texts"), `${root}/unsent`));
 }
 
 onAction("cancel", ({ form }) => closeForm(form));

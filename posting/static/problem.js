@@ -1,6 +1,8 @@
 // What went wrong, in a sentence for people.
 
-export const FAILED = "Something went wrong. Try again.";
+import { gettext } from "./language.js";
+
+export const FAILED = gettext("Something went wrong. Try again.");
 
 /** A request that failed, with the details of RFC 9457, or anything else that could not be done. */
 export class Problem extends Error {

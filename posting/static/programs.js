@@ -1,5 +1,7 @@
 // Names of programs.
 
+import { gettext } from "./language.js";
+
 const BROWSERS = [
   [/Firefox/, "Firefox"],
   [/Edg/, "Edge"],
@@ -23,6 +25,6 @@ export function programOf(agent) {
   const first = (names) => names.find(([pattern]) => pattern.test(agent))?.[1];
   const browser = first(BROWSERS);
   const system = first(SYSTEMS);
-  if (browser) return system ? `${browser} on ${system}` : browser;
-  return agent.split("/")[0] || "Unknown program";
+  if (browser && system) return gettext("%(browser)s on %(system)s", { browser, system });
+  return browser ?? (agent.split("/")[0] || gettext("Unknown program"));
 }

@@ -3,6 +3,7 @@
 import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { first } from "./dom.js";
+import { gettext } from "./language.js";
 import { root } from "./page.js";
 import { Problem } from "./problem.js";
 
@@ -50,14 +51,16 @@ export async function showPush() {
   );
   if (!canPush()) {
     place.textContent = isSecureContext
-      ? "This browser cannot show notifications. On an iPhone, first add this site to the home screen."
-      : "Notifications need a secure connection (https).";
+      ? gettext(
+          "This browser cannot show notifications. On an iPhone, first add this site to the home screen.",
+        )
+      : gettext("Notifications need a secure connection (https).");
     return;
   }
   const isOn = await isPushed();
   place.textContent = isOn
-    ? "Notifications are on for this device."
-    : "Notifications are off for this device.";
+    ? gettext("Notifications are on for this device.")
+    : gettext("Notifications are off for this device.");
   start.hidden = isOn;
   stop.hidden = !isOn;
 }
@@ -66,7 +69,7 @@ onAction("push", async () => {
   if ((await Notification.requestPermission()) !== "granted")
     throw new Problem(
       0,
-      "Your browser blocks notifications of this site. Allow them there, and try again.",
+      gettext("Your browser blocks notifications of this site. Allow them there, and try again."),
     );
   const key = await findKey();
   const registration = await navigator.serviceWorker.register(`${root}/worker.js`);
@@ -77,7 +80,10 @@ onAction("push", async () => {
     await (await registration.pushManager.getSubscription())?.unsubscribe();
     subscription = await registration.pushManager.subscribe(options);
   } catch {
-    throw new Problem(0, "The push service of your browser does not answer. Try again later.");
+    throw new Problem(
+      0,
+      gettext("The push service of your browser does not answer. Try again later."),
+    );
   }
   await register(subscription);
   await showPush();

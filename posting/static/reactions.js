@@ -49,7 +49,7 @@ function showCounts(text, counts) {
   const { content } = first(document, "#reaction-picker");
   const buttons = all(content, "[data-reaction]").flatMap(({ dataset, textContent }) => {
     const count = counts[dataset.reaction] ?? 0;
-    const label = `${textContent} ${count.toLocaleString("en")}`;
+    const label = `${textContent} ${count.toLocaleString(document.documentElement.lang)}`;
     return count > 0 ? [buttonOf(text, dataset.reaction, label)] : [];
   });
   let place = first(text, ".reactions");

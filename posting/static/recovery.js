@@ -4,10 +4,10 @@ import { me } from "./account.js";
 import { request } from "./api.js";
 import { copyOf, first } from "./dom.js";
 import { onForm } from "./forms.js";
+import { gettext, ngettext } from "./language.js";
 import { root } from "./page.js";
 import "./secrets.js";
 import { dateOf } from "./times.js";
-import { count } from "./words.js";
 
 /** Say how many recovery codes the member has. */
 export async function showCodesLeft() {
@@ -17,8 +17,13 @@ export async function showCodesLeft() {
 
 function sayHowMany({ left, created_at }) {
   first(document, "[data-codes-left]").textContent = left
-    ? `You have ${count(left, "code")}, made on ${dateOf(created_at)}.`
-    : "You have no codes.";
+    ? ngettext(
+        "You have %(num)s code, made on %(date)s.",
+        "You have %(num)s codes, made on %(date)s.",
+        left,
+        { date: dateOf(created_at) },
+      )
+    : gettext("You have no codes.");
 }
 
 onForm("recovery-codes", {

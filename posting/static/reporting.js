@@ -2,6 +2,7 @@
 
 import { onAction } from "./actions.js";
 import { onForm } from "./forms.js";
+import { gettext } from "./language.js";
 import { closeForm, openQuestion } from "./opening.js";
 import { say } from "./status.js";
 
@@ -10,6 +11,8 @@ onAction("report", (button) => openQuestion("report-form", button));
 onForm("report", {
   sent(form) {
     closeForm(form);
-    say("Thank you. When a moderator has looked at it, you find the answer in your inbox.");
+    say(
+      gettext("Thank you. When a moderator has looked at it, you find the answer in your inbox."),
+    );
   },
 });

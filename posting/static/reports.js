@@ -6,6 +6,7 @@ import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { all, copyOf, first } from "./dom.js";
 import { onForm } from "./forms.js";
+import { gettext } from "./language.js";
 import {
   changeOf,
   nameOf,
@@ -61,7 +62,7 @@ function describe(row, report) {
   downloads.hidden = target.files.length === 0;
   downloads.replaceChildren(...target.files.map(downloadOf));
   const isOnReader = target.author?.id === me?.id;
-  first(row, "[data-by-whom]").textContent = isOnReader ? "a member" : nameOf(reporter);
+  first(row, "[data-by-whom]").textContent = isOnReader ? gettext("a member") : nameOf(reporter);
   first(row, "time").dateTime = created_at;
   first(row, "[data-reason]").textContent = reason;
   const outcome = first(row, "[data-outcome]");
@@ -75,7 +76,7 @@ function pictureOf({ alt, thumbnail_url, url }, index) {
   const image = document.createElement("img");
   link.href = new URL(url).pathname;
   image.src = new URL(thumbnail_url ?? url).pathname;
-  image.alt = alt || `Image ${index + 1}, without a description`;
+  image.alt = alt || gettext("Image %(number)s, without a description", { number: index + 1 });
   link.append(image);
   return link;
 }
@@ -154,7 +155,7 @@ onForm("deletion", {
   failed,
   async sent(form) {
     await update(rowOf(form));
-    say("It is deleted.");
+    say(gettext("It is deleted."));
   },
 });
 
@@ -165,7 +166,7 @@ onForm("suspension", {
     const row = rowOf(form);
     await close(shown.get(row));
     await update(row);
-    say("The author is suspended, and signed out everywhere.");
+    say(gettext("The author is suspended, and signed out everywhere."));
   },
 });
 
@@ -173,7 +174,7 @@ onForm("dismissal", {
   failed,
   async sent(form) {
     await update(rowOf(form));
-    say("The report is dismissed.");
+    say(gettext("The report is dismissed."));
   },
 });
 

@@ -3,6 +3,7 @@
 import { signIn } from "./entering.js";
 import { bodyOf } from "./fields.js";
 import { onForm, replaceForm } from "./forms.js";
+import { gettext } from "./language.js";
 import "./links.js";
 import "./main.js";
 import "./passwords.js";
@@ -11,7 +12,7 @@ import { sayNext } from "./status.js";
 /** Sign in with the new password. The code has been used, so it leaves the address bar. */
 function sent(form, { username }) {
   history.replaceState(null, "", location.pathname + location.search);
-  sayNext("Your new password is set.");
+  sayNext(gettext("Your new password is set."));
   return signIn(username, bodyOf(form).password);
 }
 

@@ -2,6 +2,7 @@
 
 import { onAction } from "./actions.js";
 import { all, first } from "./dom.js";
+import { gettext } from "./language.js";
 import { say } from "./status.js";
 
 /**
@@ -31,12 +32,14 @@ onAction("copy", async (button) => {
   const source = document.getElementById(button.getAttribute("aria-controls"));
   try {
     await navigator.clipboard.writeText(textOf(source));
-    say("It is copied.");
+    say(gettext("It is copied."));
   } catch {
     // Without https, browsers let no page do this.
     if (source instanceof HTMLInputElement) source.select();
     else getSelection().selectAllChildren(source);
-    say("Your browser does not let this page copy it. It is selected, so you can copy it.");
+    say(
+      gettext("Your browser does not let this page copy it. It is selected, so you can copy it."),
+    );
   }
 });
 

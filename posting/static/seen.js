@@ -5,6 +5,7 @@ import { me } from "./account.js";
 import { request } from "./api.js";
 import { all, first } from "./dom.js";
 import { unfold } from "./folds.js";
+import { gettext } from "./language.js";
 import { goTo, root } from "./page.js";
 import { MAX_NEW, progressOf } from "./readings.js";
 import { read, store } from "./storage.js";
@@ -74,7 +75,7 @@ function show() {
   }
   for (const button of all(document, "[data-action=next-new]")) {
     button.hidden = newIds.length === 0;
-    button.textContent = `Next new (${newIds.length})`;
+    button.textContent = gettext("Next new (%(number)s)", { number: newIds.length });
   }
 }
 

@@ -11,6 +11,7 @@ import { restoreDraft } from "./drafts.js";
 import { bodyOf } from "./fields.js";
 import { onForm } from "./forms.js";
 import { showInvitations } from "./invitations.js";
+import { gettext, ngettext } from "./language.js";
 import { forget, mayDeleteTexts } from "./leaving.js";
 import { showMailbox } from "./mailbox.js";
 import "./main.js";
@@ -24,9 +25,15 @@ import { listOf, showRows } from "./rows.js";
 import { showSecret } from "./secrets.js";
 import "./tabs.js";
 
-const SCOPES = { read: "May read", write: "May read and write", feed: "For a feed reader" };
-const SECRET = "Your new token. Copy it now: it is not shown again.";
-const ADDRESS = "The address of your feed. Give it to your feed reader now: it is not shown again.";
+const SCOPES = {
+  read: gettext("May read"),
+  write: gettext("May read and write"),
+  feed: gettext("For a feed reader"),
+};
+const SECRET = gettext("Your new token. Copy it now: it is not shown again.");
+const ADDRESS = gettext(
+  "The address of your feed. Give it to your feed reader now: it is not shown again.",
+);
 
 onForm("profile", {
   isFilled: true,
@@ -58,7 +65,13 @@ onForm("delete-account", {
     const control = first(form, "#delete-username");
     const isOwn = control.value.trim().toLowerCase() === me?.username.toLowerCase();
     if (!isOwn) throw new Problem(0, "", [{ control, code: "not_own_name" }]);
-    return mayDeleteTexts("Delete your account and");
+    return mayDeleteTexts((number) =>
+      ngettext(
+        "Delete your account and your %(num)s unsent text?",
+        "Delete your account and your %(num)s unsent texts?",
+        number,
+      ),
+    );
   },
   sent(form) {
     const { content } = bodyOf(form);

@@ -5,6 +5,7 @@ import { request } from "./api.js";
 import { goOn, signIn } from "./entering.js";
 import { bodyOf } from "./fields.js";
 import { onForm, replaceForm } from "./forms.js";
+import { gettext } from "./language.js";
 import "./links.js";
 import "./main.js";
 import { ready, root } from "./page.js";
@@ -16,7 +17,11 @@ onForm("sign-up", {
     if (state === "pending") return replaceForm(form, "#pending");
     const { email } = bodyOf(form);
     if (email)
-      sayNext(`Welcome! To confirm ${email}, open the link in the mail that is sent there.`);
+      sayNext(
+        gettext("Welcome! To confirm %(email)s, open the link in the mail that is sent there.", {
+          email,
+        }),
+      );
     return signIn(username, bodyOf(form).password);
   },
 });

@@ -4,12 +4,13 @@ import { me } from "./account.js";
 import { onAction } from "./actions.js";
 import { request } from "./api.js";
 import { all } from "./dom.js";
+import { gettext } from "./language.js";
 import { say } from "./status.js";
 
 const SAID = {
-  all: "You follow this post: every comment on it comes to your inbox.",
-  muted: "This post is muted: nothing about it comes to your inbox.",
-  default: "This post is neither followed nor muted.",
+  all: gettext("You follow this post: every comment on it comes to your inbox."),
+  muted: gettext("This post is muted: nothing about it comes to your inbox."),
+  default: gettext("This post is neither followed nor muted."),
 };
 
 /** @type {string | null} what the reader has chosen, or null while it is not known */

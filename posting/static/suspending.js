@@ -2,6 +2,7 @@
 
 import { request, tagOf } from "./api.js";
 import { showErrors } from "./fields.js";
+import { gettext } from "./language.js";
 import { sentenceOfSuspension } from "./moderating.js";
 
 /**
@@ -15,7 +16,7 @@ export async function showFormer(form, { status }) {
   try {
     const { data, etag } = await request("GET", form.action);
     form.dataset.version = tagOf(etag);
-    const message = `${sentenceOfSuspension(data)} Suspend again to replace this.`;
+    const message = `${sentenceOfSuspension(data)} ${gettext("Suspend again to replace this.")}`;
     showErrors(form, { message, errors: [] });
     return true;
   } catch {

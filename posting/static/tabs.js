@@ -4,6 +4,16 @@
 import { all, first } from "./dom.js";
 import { ready } from "./page.js";
 
+/** @type {HTMLElement | null} the link to which the bar of tabs was scrolled last */
+let revealed = null;
+
+/** Scroll the bar of tabs to a link, once it is shown. */
+function reveal(link) {
+  if (link === revealed || !link.offsetParent) return;
+  link.scrollIntoView({ block: "nearest", inline: "nearest" });
+  revealed = link;
+}
+
 /** Show the tab of the URL. If the URL names something else, the same tab stays. */
 export function showTab() {
   const named = document.getElementById(location.hash.slice(1))?.closest(".tab:not([hidden])");
@@ -12,12 +22,10 @@ export function showTab() {
   first(document, ".tabs").classList.add("ready");
   for (const each of all(document, ".tab")) each.classList.toggle("shown", each === tab);
   for (const link of all(document, "[data-tabs] > a")) {
-    const isShown = link.hash === `#${tab.id}`;
-    const wasShown = link.hasAttribute("aria-current");
-    if (!isShown) link.removeAttribute("aria-current");
-    else if (!wasShown) {
+    if (link.hash !== `#${tab.id}`) link.removeAttribute("aria-current");
+    else {
       link.setAttribute("aria-current", "true");
-      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+      reveal(link);
     }
   }
 }

@@ -15,6 +15,7 @@ import { listDrafts } from "./drafts.js";
 import { showFolds } from "./folds.js";
 import { onForm } from "./forms.js";
 import "./gallery.js";
+import { gettext, ngettext } from "./language.js";
 import "./main.js";
 import { linkTo } from "./offers.js";
 import { focusOn, focusText, openedForm, openerOf, openForm, openQuestion } from "./opening.js";
@@ -24,7 +25,6 @@ import { say, sayNext } from "./status.js";
 import { showSubscription } from "./subscription.js";
 import "./text.js";
 import { showTimes } from "./times.js";
-import { count } from "./words.js";
 
 const idOf = (comment) => comment.id.slice("c-".length);
 const commentOf = (element) => element.closest("li[id^=c-]");
@@ -98,7 +98,7 @@ onForm("comment", {
     if (form === openedForm()) form.remove();
     form.reset();
     first(form, ".back")?.remove();
-    await showChange("Your comment is published.", [id], urlOf(data.id));
+    await showChange(gettext("Your comment is published."), [id], urlOf(data.id));
   },
 });
 
@@ -106,17 +106,18 @@ onForm("edit-comment", {
   ...withFiles,
   async sent(form, data) {
     form.remove();
-    await showChange("Your edit is saved.", [`c-${data.id}`], urlOf(data.id));
+    await showChange(gettext("Your edit is saved."), [`c-${data.id}`], urlOf(data.id));
   },
 });
 
 /** Functions that show a deletion, by the action of a button that is there or was. */
 const AFTER_DELETION = {
-  "delete-comment": (ids) => showChange("The comment is deleted.", [...ids, "comment-count"]),
-  "delete-image": () => showChange("The image is deleted.", ["images", "title"]),
-  "delete-file": () => showChange("The file is deleted.", ["files", "title"]),
+  "delete-comment": (ids) =>
+    showChange(gettext("The comment is deleted."), [...ids, "comment-count"]),
+  "delete-image": () => showChange(gettext("The image is deleted."), ["images", "title"]),
+  "delete-file": () => showChange(gettext("The file is deleted."), ["files", "title"]),
   "delete-post"() {
-    sayNext("The post is deleted.");
+    sayNext(gettext("The post is deleted."));
     goTo(`${root}/`);
   },
 };
@@ -240,8 +241,12 @@ async function offerDrafts() {
   if (button) return press(button);
   if (buttons[0].dataset.action === "reply") openReply(buttons[0]);
   else await openEdit(buttons[0]).catch(() => null);
-  const text = `You have ${count(buttons.length, "unsent text")} for this page.`;
-  say(text, linkTo("Unsent texts", `${root}/unsent`));
+  const text = ngettext(
+    "You have %(num)s unsent text for this page.",
+    "You have %(num)s unsent texts for this page.",
+    buttons.length,
+  );
+  say(text, linkTo(gettext("Unsent texts"), `${root}/unsent`));
 }
 
 /** Go to the page with the comment that the fragment names. */

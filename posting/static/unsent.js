@@ -4,6 +4,7 @@ import { me } from "./account.js";
 import { onAction } from "./actions.js";
 import { copyOf, first } from "./dom.js";
 import { discardDraft, listDrafts } from "./drafts.js";
+import { gettext } from "./language.js";
 import "./main.js";
 import { undoButton } from "./offers.js";
 import { ready, root } from "./page.js";
@@ -45,7 +46,7 @@ onAction("discard-text", ({ value }) => {
     undo();
     show();
   });
-  say("Your text is discarded.", offer);
+  say(gettext("Your text is discarded."), offer);
 });
 
 document.addEventListener("account", show);

@@ -103,7 +103,7 @@ def open_menu(page: Page) -> None:
 
 def open_tab(page: Page, name: str) -> None:
     """Open a tab of the settings, or of the page of owners."""
-    page.locator("[data-tabs]").get_by_role("link", name=name, exact=True).click()
+    page.locator("[data-tabs]").get_by_role("link", name=re.compile(f"^{name}")).click()
 
 
 def press_rare(part: Page | Locator, name: str) -> None:

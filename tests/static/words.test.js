@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { count, explainError, explainProblem } from "../../posting/static/words.js";
+import { explainError, explainProblem } from "../../posting/static/words.js";
 
 test("an error has words for its field, or for its code alone", () => {
   assert.equal(explainError({ code: "required" }, "title"), "Give your post a title.");
@@ -47,10 +47,4 @@ test("what exceeds a limit is counted", () => {
 test("a number has its limits named", () => {
   const error = { code: "out_of_range", range: ["1", "100"] };
   assert.equal(explainError(error, "uses"), "Type a number from 1 to 100.");
-});
-
-test("things are counted", () => {
-  assert.equal(count(1, "character"), "1 character");
-  assert.equal(count(1200, "character"), "1,200 characters");
-  assert.equal(count(2, "reply", "replies"), "2 replies");
 });

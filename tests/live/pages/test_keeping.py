@@ -90,32 +90,66 @@ def test_a_logo_is_chosen_and_deleted(url, keeper, people, tmp_path):
     expect(visitor.locator(".home img")).to_have_count(0)
 
 
-def test_a_cover_is_shown_to_visitors_and_takes_its_room_at_once(url, keeper, people, tmp_path):
+def test_a_cover_is_shown_to_visitors_and_takes_its_room_at_once(
+    url, keeper, people, sign_up, tmp_path
+):
     file = tmp_path / "cover.jpg"
     file.write_bytes(pictures.photo((1400, 900)))
     open_tab(keeper, "Pictures")
     keeper.get_by_label("Choose a cover picture").set_input_files(file)
     expect(keeper.get_by_text("The cover picture is saved.")).to_be_visible()
     expect(keeper.get_by_role("img", name="The present cover picture")).to_be_visible()
-    for width, most in ((320, 140), (1280, 230)):
+    for width, most in ((320, 140), (1280, 230)):  # with a density of 1
         visitor = people.open_page(base_url=url, viewport={"width": width, "height": 700})
         visitor.goto("/")
         cover = visitor.locator("img.cover")
         assert cover.evaluate("(image) => image.decode().then(() => true)")
         assert cover.bounding_box()["height"] <= most
+        assert cover.evaluate("(image) => image.currentSrc").endswith("/768")
         assert visitor.evaluate(SHIFTS) <= 0.02
         assert not visitor.evaluate("document.documentElement.scrollWidth > innerWidth")
-    requests = []
-    keeper.on("request", lambda request: requests.append(request.url))
-    keeper.goto("/")
-    keeper.wait_for_load_state("networkidle")
+    requests, member = [], sign_up()
+    member.on("request", lambda request: requests.append(request.url))
+    member.goto("/")
+    member.wait_for_load_state("networkidle")
     assert not [each for each in requests if "/site/cover/" in each]  # members do not load it
-    keeper.goto("/keeping#pictures")
+    open_tab(keeper, "Site")
+    keeper.get_by_label("Rules").fill("Be kind.")
+    open_tab(keeper, "Pictures")
     keeper.on("dialog", lambda dialog: dialog.accept())
     keeper.get_by_role("button", name="Delete the cover picture").click()
     expect(keeper.get_by_text("The cover picture is deleted.")).to_be_visible()
     visitor.reload()
     expect(visitor.locator("img.cover")).to_have_count(0)
+    open_tab(keeper, "Site")
+    save(keeper)  # what was being written is there, and conflicts with nothing
+    expect(keeper.get_by_label("Rules")).to_have_value("Be kind.")
+
+
+def test_a_change_by_a_second_owner_is_not_overwritten_after_one_of_a_picture(keeper, tmp_path):
+    other = keeper.context.new_page()
+    other.goto("/keeping")
+    expect(other.get_by_label("Name", exact=True)).to_have_value("Posting")
+    keeper.get_by_label("Name", exact=True).fill("The Loom")
+    save(keeper)
+    file = tmp_path / "logo.png"
+    file.write_bytes(pictures.png())
+    open_tab(other, "Pictures")
+    other.get_by_label("Choose a logo").set_input_files(file)
+    expect(other.get_by_text("The logo is saved.")).to_be_visible()
+    open_tab(other, "Site")
+    other.get_by_label("Name", exact=True).fill("The Mill")
+    other.get_by_role("button", name="Save").click()
+    expect(other.get_by_text("It has been changed since you opened it.")).to_be_visible()
+
+
+def test_the_tab_of_the_url_is_in_sight_on_a_phone(keeper):
+    keeper.set_viewport_size({"width": 320, "height": 600})
+    keeper.goto("/keeping#webhooks")
+    keeper.reload()
+    tab = keeper.locator("[data-tabs] > [aria-current]")
+    expect(tab).to_have_text("Webhooks")
+    expect(tab).to_be_in_viewport()
 
 
 def test_reading_is_switched_to_members(url, keeper, people):
@@ -210,6 +244,8 @@ def test_what_needs_care_is_said_in_words(keeper):
     open_tab(keeper, "Backups and health")
     finding = keeper.locator("[data-findings] li").first
     expect(finding).to_be_visible()
+    count = keeper.locator("[data-findings] > li").count()
+    expect(keeper.locator("[data-found]")).to_have_text(str(count))
     expect(finding.locator("b")).not_to_be_empty()
     expect(finding.locator("p.meta")).not_to_be_empty()
 
