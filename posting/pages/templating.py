@@ -16,7 +16,6 @@ from posting.markdown import excerpt
 from posting.pages import elements, forms, highlight, markdown
 from posting.pages.fragments import Fragments
 from posting.pages.markdown import image_ids
-from posting.plurals import count
 from posting.posts.schemas import FILES_PER_TEXT, IMAGES_PER_POST
 from posting.reactions.models import EMOJI
 from posting.site.settings import find_own_file
@@ -56,7 +55,6 @@ def init_app(app: App) -> None:
         "author": elements.author,
         "avatar": elements.avatar,
         "initial_of": elements.initial_of,
-        "count": count,
         "external_url": external_url,
         "icon": elements.icon,
         "CELL": elements.CELL,
