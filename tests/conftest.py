@@ -46,7 +46,7 @@ from tests.helpers.https import ANSWER, Certificate, Listener, make_certificate
 pytest_plugins = ["pytester", "posting.testing"]
 
 POSTGRES = os.environ.get("TEST_DATABASE_URL", "")
-CONNECTIONS = 45  # to Postgres, of a process of tests at most
+CONNECTIONS = 33  # to Postgres, of a process of tests at most; two had 42 together
 PASSWORD = testbed.PASSWORD
 TOKEN = {"name": "A program", "scope": "write"}
 MEMORY_FOLDER = Path("/dev/shm")
