@@ -41,6 +41,8 @@ SENTENCES = {
     "moderator": lazy_gettext("%(actor)s made %(name)s a moderator."),
     "owner": lazy_gettext("%(actor)s made %(name)s an owner."),
 }
+# Of a kind that only a newer version knows, during an upgrade.
+NEWS = lazy_gettext("%(actor)s has news for you.")
 
 _has_muted = sa.exists().where(
     Subscription.post_id == Post.id,
@@ -78,7 +80,7 @@ def sentence_of(item: Item) -> str:
     kind, post, actor = item["kind"], item["post"], name_of(item["actor"])
     if kind == ROLE and item["actor"] is None:
         actor = gettext("The operator")
-    sentence = SENTENCES[item["reason"] if kind == ROLE else kind]
+    sentence = SENTENCES.get(item["reason"] if kind == ROLE else kind, NEWS)
     title = post["title"] if post else ""
     return str(sentence % {"actor": actor, "title": title, "name": item["excerpt"]})
 

@@ -1,4 +1,4 @@
-"""What the page of a search shows."""
+"""The results that the page of a search shows."""
 
 from collections.abc import Sequence
 from typing import Any

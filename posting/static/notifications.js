@@ -106,18 +106,6 @@ function actorOf({ kind, actor }) {
 }
 
 /**
- * Return a sentence about a notification: the name of the actor, and the rest.
- * @param {Notification} notification
- * @returns {[string, string]}
- */
-export function sentenceOf(notification) {
-  const text = textOf(notification);
-  return text.includes(PLACE)
-    ? [actorOf(notification), text.replace(PLACE, "").trim()]
-    : ["", text];
-}
-
-/**
  * Return the path, within the service, of what a notification is about, or null.
  * @param {Notification} notification
  */

@@ -3,6 +3,7 @@
 import pytest
 
 from posting.db.transactions import unit_of_work
+from posting.notifications.sentences import sentence_of
 from posting.notifications.telling import MODERATORS, notify
 from tests.helpers.notifications import told
 
@@ -34,3 +35,9 @@ def test_the_document_lists_the_kinds_of_all_features(make_app):
         *("removal", "report_closed", "report"),
         *("role", "reset_link", "backup", "reaction"),
     ]
+
+
+def test_a_mail_has_a_general_sentence_for_a_kind_that_only_a_newer_version_knows(app):
+    item = {"kind": "new", "actor": {"display_name": None, "username": "ada"}, "post": None}
+    with app.app_context():
+        assert sentence_of(item | {"excerpt": None, "reason": None}) == "ada has news for you."
