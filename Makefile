@@ -8,7 +8,7 @@ BIOME := @biomejs/biome@2.6.8
 TYPESCRIPT := typescript@5.9.3
 
 .DEFAULT_GOAL := help
-.PHONY: help install run dev test test-all coverage live fuzz bench bench-scale pages script lint types format lock clean
+.PHONY: help install run dev test test-all coverage live fuzz bench bench-scale pages script translations lint types format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ script: ## Check and test the script and the styles of the pages; needs npm
 	@npx --yes $(BIOME) ci --config-path=.ci/biome.json posting/static tests/static
 	@npx --yes --package=$(TYPESCRIPT) tsc --project .ci/tsconfig.json
 	@node --test tests/static
+
+translations: $(VENV)/dev ## Update the translations, and list the texts that are not translated
+	@$(BIN)/python -m tests.helpers.translations
 
 lint: $(VENV)/dev ## Check style and common mistakes
 	@$(BIN)/ruff check .

@@ -387,7 +387,7 @@ def weigh(url: str) -> tuple[int, int]:
     """Return the bytes of the front page with style and script, and of the script alone."""
     with urlopen(url) as response:
         html = response.read()
-    names = re.findall(r'"[^"]*/static/\w+/([\w.-]+\.(?:css|js))"', html.decode())
+    names = re.findall(r'"[^"]*/static/[\w-]+/([\w.-]+\.(?:css|js))"', html.decode())
     files = {name: (ROOT / "posting" / "static" / name).read_bytes() for name in names}
     sizes = {name: len(gzip.compress(body, 6)) for name, body in files.items()}
     script = sum(size for name, size in sizes.items() if name.endswith(".js"))

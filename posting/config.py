@@ -32,6 +32,7 @@ from flask.cli import load_dotenv
 from flask.helpers import get_load_dotenv
 
 from posting.characters import has_visible
+from posting.languages import ENGLISH, LANGUAGES
 from posting.smtp import parse_mail_from, parse_smtp_url
 
 VERSION = "1.1.0"
@@ -262,6 +263,7 @@ SETTINGS = (
     Setting("PROXY_HOPS", integer(0, 10), 0),
     Setting("NAME", one_line(MAX_NAME), "Posting"),
     Setting("DESCRIPTION", one_line(MAX_DESCRIPTION), ""),
+    Setting("LANGUAGE", choice(*LANGUAGES), ENGLISH),
     Setting("SMTP_URL", parse_smtp_url, None),
     Setting("MAIL_FROM", parse_mail_from, None),
     Setting("MAIL_RATE", parse_rate, Rate(100, "minute")),

@@ -30,7 +30,7 @@ MAX_SEARCHED = 2**24  # bytes, to find URLs
 MAX_COPIED = 2**20  # characters, to find e-mail addresses
 MAX_NAMED = 2**19  # characters, to find names of footnotes
 MAX_FOOTNOTES = 2_000  # and marks of footnotes
-NO_DESCRIPTION = "Image without a description"  # an empty one would hide it from those who listen
+PICTURE_SIGN = "🖼️"  # an image without a description in a plain text, which has no language
 
 _TAG = re.compile(r"<(/?)(?!br|hr|img|input)\w[^>]*>")
 _FOOTNOTE_MARK = re.compile('<sup class="footnote-ref">.*?</sup>')
@@ -182,7 +182,7 @@ def to_plain(text: str) -> str:
         plain = _to_plain(html)
         if not has_visible(plain):
             pictures = [(url, alt, has_visible(alt)) for url, alt in PICTURE.findall(html)]
-            alts = [alt if seen else NO_DESCRIPTION for url, alt, seen in pictures if url or seen]
+            alts = [alt if seen else PICTURE_SIGN for url, alt, seen in pictures if url or seen]
             plain = _to_plain(" ".join(alts)) if alts else text
     return " ".join(plain.split())
 

@@ -18,6 +18,7 @@ def test_the_guide_has_a_recipe_for_each_common_change():
             "an endpoint",
             "a setting",
             "a command",
+            "a language",
         )
     }
 

@@ -59,12 +59,12 @@ def test_the_excerpt_of_a_text_that_shows_nothing_is_the_text(text):
     ("text", "expected"),
     [
         ("![A > B](/c)", "A > B"),
-        ("![](/c)", "Image without a description"),
-        ("![ ](https://b.example/c)", "Image without a description"),
-        ("![&nbsp;\u2800](/c)", "Image without a description"),
+        ("![](/c)", "🖼️"),
+        ("![ ](https://b.example/c)", "🖼️"),
+        ("![&nbsp;\u2800](/c)", "🖼️"),
         ("![ ](javascript:c)", "![ ](javascript:c)"),
         ("![A](javascript:c)", "A"),
-        ("![A](/c)\n\n![](/d)", "A Image without a description"),
+        ("![A](/c)\n\n![](/d)", "A 🖼️"),
     ],
 )
 def test_the_excerpt_of_an_image_alone_is_its_description(text, expected):

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from flask import Flask, current_app
 
 from posting.db.transactions import Row, unit_of_work
+from posting.languages import current_language, direction_of, in_language
 from posting.mail import contents, planning, store
 from posting.mail.contents import Content
 from posting.mail.messages import make_message
@@ -55,10 +56,11 @@ class MailChannel:
                 recipients = [(user_id, row.about_at) for user_id in wanted]
                 enqueue_all(MAIL, row.kind, recipients, about=row.about)
             return None
-        content = contents.make_content(row)
-        if content is None:
-            return None
-        return partial(self._send, row, content.address, to_message(row, content))
+        with in_language(store.find_language(row.user_id)):
+            content = contents.make_content(row)
+            if content is None:
+                return None
+            return partial(self._send, row, content.address, to_message(row, content))
 
     def close(self) -> None:
         """Close the connection, since nothing is due."""
@@ -93,7 +95,14 @@ def to_message(row: Row, content: Content) -> EmailMessage:
     config = current_app.config
     base = config["PUBLIC_URL"]
     end_url = f"{base}/unsubscribe/{content.ends}/{content.key}" if content.ends else ""
-    values = {"content": content, "end_url": end_url, "settings_url": f"{base}/settings#mails"}
+    language = current_language()
+    values = {
+        "content": content,
+        "end_url": end_url,
+        "settings_url": f"{base}/settings#mails",
+        "language": language,
+        "direction": direction_of(language),
+    }
     text, html = (
         current_app.jinja_env.get_template(f"mail/mail.{kind}").render(values)
         for kind in ("txt", "html")

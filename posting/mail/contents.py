@@ -7,7 +7,7 @@ from itertools import groupby
 
 import sqlalchemy as sa
 from flask import current_app
-from flask_babel import LazyString, gettext, lazy_gettext, ngettext
+from flask_babel import LazyString, format_decimal, gettext, lazy_gettext, ngettext
 
 from posting.accounts.models import User
 from posting.comments.models import Comment
@@ -397,7 +397,7 @@ def _name_of_post(post: Row) -> str:
         post.comment_count,
         title=post.title,
         author=author,
-        number=f"{post.comment_count:,}",
+        number=format_decimal(post.comment_count),
     )
     return str(words)
 

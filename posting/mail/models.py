@@ -7,6 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from posting.db.base import NOT_ARCHIVED, Base, Identifier, partial_index
 from posting.db.types import new_id
+from posting.languages import MAX_CODE
 
 MAIL = "mail"  # the channel of the outbox
 MAX_ADDRESS = 254  # characters (RFC 5321, with the brackets of a path left out)
@@ -52,6 +53,7 @@ class Mailbox(Base):
     letter: Mapped[bool] = mapped_column(default=False)
     push: Mapped[bool] = mapped_column(default=True)
     time_zone: Mapped[str] = mapped_column(String(64), default=UTC)
+    language: Mapped[str | None] = mapped_column(String(MAX_CODE))  # null for that of the site
     digest_at: Mapped[datetime | None] = mapped_column()  # the next one; null if there is none
     digested_until: Mapped[datetime | None] = mapped_column()
     letter_at: Mapped[datetime | None] = mapped_column()
@@ -68,6 +70,7 @@ class Mailbox(Base):
         CheckConstraint("length(pending_address) <= 254", name="pending_address_length"),
         CheckConstraint("mail IN ('each', 'daily', 'weekly', 'none')", name="mail"),
         CheckConstraint("text IN ('whole', 'beginning', 'link')", name="text"),
+        CheckConstraint(f"length(language) BETWEEN 2 AND {MAX_CODE}", name="language_length"),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from posting.accounts.fields import MAX_PASSWORD_LENGTH
+from posting.languages import LANGUAGES
 from posting.mail.models import BEGINNING, DAILY, MAX_ADDRESS, RHYTHMS, TEXTS
 from posting.mail.mornings import time_zones
 from posting.smtp import ADDRESS
@@ -127,6 +128,11 @@ class SettingsInput(Input):
         validate=[Length(1, 64), require_time_zone],
         metadata=described("Europe/Berlin", "Where it is eight o'clock when mails are sent."),
     )
+    language = String(
+        allow_none=True,
+        validate=OneOf(LANGUAGES),
+        metadata=described("de", "The language of mails and pushes. Null for that of the site."),
+    )
 
 
 class Settings(Output):
@@ -137,3 +143,4 @@ class Settings(Output):
     letter = fields.Boolean(metadata=described(False))
     push = fields.Boolean(metadata=described(True))
     time_zone = fields.String(metadata=described("Europe/Berlin"))
+    language = fields.String(allow_none=True, metadata=extensible(tuple(LANGUAGES), "de"))

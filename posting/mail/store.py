@@ -16,7 +16,7 @@ from posting.accounts.store import lock_account
 from posting.config import sends_mails
 from posting.db.base import db, upsert
 from posting.db.purge import purge_expired
-from posting.db.transactions import Row, execute, fetch_all, fetch_one
+from posting.db.transactions import Row, execute, fetch_all, fetch_one, fetch_value
 from posting.db.types import Rfc3339Text, UtcDateTime, new_id, now
 from posting.mail import schemas
 from posting.mail.models import (
@@ -75,6 +75,7 @@ _EMAIL = sa.select(
     sa.type_coerce(Mailbox.failing_since, Rfc3339Text()).label("failing_since"),
 ).where(_IS_OWN)
 _SETTINGS = select(schemas.Settings, Mailbox).where(_IS_OWN)
+_LANGUAGE = sa.select(Mailbox.language).where(_IS_OWN)
 _MAILBOX = sa.select(*sa.inspect(Mailbox).columns).where(_IS_OWN)
 _LOCKED_MAILBOX = _MAILBOX.with_for_update()
 _RECIPIENTS = (
@@ -134,6 +135,12 @@ def queue_mail(kind: str, user_id: str, *, is_urgent: bool = False) -> None:
         enqueue(MAIL, kind, user_id=user_id, is_urgent=is_urgent)
 
 
+def find_language(user_id: str) -> str | None:
+    """Return the language that a member has chosen for mails, or None for that of the site."""
+    language: str | None = fetch_value(_LANGUAGE, owner=user_id)
+    return language
+
+
 def get_email(user_id: str) -> Item:
     """Return the address of a member, as its owner sees it."""
     row = fetch_one(_EMAIL, owner=user_id, time=now())
@@ -145,7 +152,14 @@ def get_settings(user_id: str) -> Item:
     row = fetch_one(_SETTINGS, owner=user_id)
     if row:
         return to_item(row)
-    return {"mail": DAILY, "text": BEGINNING, "letter": False, "push": True, "time_zone": UTC}
+    return {
+        "mail": DAILY,
+        "text": BEGINNING,
+        "letter": False,
+        "push": True,
+        "time_zone": UTC,
+        "language": None,
+    }
 
 
 def ask_to_confirm(user_id: str, address: str) -> None:

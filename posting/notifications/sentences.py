@@ -71,18 +71,20 @@ def find_unread(id: str, time: datetime, *, user_id: str, is_moderator: bool) ->
 def name_of(person: Any) -> str:
     """Return the name by which others know a member, or words for one who is gone."""
     if person is None:
-        return str(gettext("A former member"))
+        return str(gettext("a former member"))
     return str(person["display_name"] or person["username"])
 
 
 def sentence_of(item: Item) -> str:
     """Return what a notification says."""
-    kind, post, actor = item["kind"], item["post"], name_of(item["actor"])
-    if kind == ROLE and item["actor"] is None:
-        actor = gettext("The operator")
+    kind, post, actor = item["kind"], item["post"], item["actor"]
+    if actor:
+        begin = name_of(actor)
+    else:
+        begin = gettext("The operator") if kind == ROLE else gettext("A former member")
     sentence = SENTENCES.get(item["reason"] if kind == ROLE else kind, NEWS)
     title = post["title"] if post else ""
-    return str(sentence % {"actor": actor, "title": title, "name": item["excerpt"]})
+    return str(sentence % {"actor": begin, "title": title, "name": item["excerpt"]})
 
 
 def path_of(item: Item) -> str:

@@ -10,8 +10,9 @@ LEVELS = ("warning", "failure")
 class Finding(Output):
     """Something that the service has found wrong with itself."""
 
-    computed: tuple[str, ...] = ("level", "message", "fix")
+    computed: tuple[str, ...] = ("check", "level", "message", "fix")
 
+    check = fields.String(metadata=described("backups", "The name of the check."))
     level = fields.String(metadata=extensible(LEVELS, "warning"))
     message = fields.String(
         metadata=described("The newest backup in /var/backups/posting is from 2026-11-20 03:10 UTC")

@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
-from flask_babel import gettext
+from babel.dates import format_date, format_datetime
+from babel.units import format_unit
+from flask_babel import format_decimal, gettext
 from markupsafe import Markup, escape
 
 from posting.images.codec import SIZES
+from posting.languages import current_language
 from posting.reactions.models import EMOJI
 from posting.topics.models import COLORS
 
@@ -16,6 +20,7 @@ HUES = 12  # of the circles with initials
 # The width in which pages show an image: that of the column of texts.
 COLUMN = "(max-width: 46rem) calc(100vw - 2.5rem), 42rem"
 CELL = "(max-width: 46rem) 45vw, 12rem"  # of several images below a text
+UNITS = (("gigabyte", 10**9), ("megabyte", 10**6), ("kilobyte", 10**3), ("byte", 1))
 
 
 def author(root: str, user: dict[str, Any] | None) -> Markup:
@@ -62,12 +67,13 @@ def reactions(counts: dict[str, int]) -> Markup:
     if not any(counts.values()):
         return Markup("")
     chips = "".join(
-        f'<span data-reaction="{name}">{emoji} {counts[name]:,}</span>\n'
+        f'<span data-reaction="{name}">{emoji} {format_decimal(counts[name])}</span>\n'
         for name, emoji in EMOJI.items()
         if counts[name]
     )
-    label = f'<span class="for-listeners">{escape(gettext("Reactions:"))}</span>'
-    return Markup(f'<p class="reactions">{label}\n{chips}</p>')  # noqa: S704 - numbers
+    name = escape(gettext("Reactions:"))
+    label = f'<span class="for-listeners">{name}</span>'
+    return Markup(f'<p class="reactions">{label}\n{chips}</p>')  # noqa: S704 - escaped, and numbers
 
 
 def topic(root: str, topic: dict[str, Any], *, is_current: bool = False) -> Markup:
@@ -104,13 +110,26 @@ def image_sizes(root: str, image: dict[str, Any], column: str = COLUMN) -> Marku
     return Markup(attributes)  # noqa: S704 - numbers and an ID
 
 
-@lru_cache(maxsize=1000)
 def time(timestamp: str) -> Markup:
     """Return a timestamp of a response, for people; the script puts it into words.
 
     The date is as short as the words, so that the lines below do not move.
     """
+    return _time(timestamp, current_language())
+
+
+@lru_cache(maxsize=1000)
+def _time(timestamp: str, language: str) -> Markup:
     moment = datetime.fromisoformat(timestamp)
-    title, text = f"{moment:%-d %B %Y, %H:%M} UTC", f"{moment:%-d %b %Y}"
+    title = format_datetime(moment, "long", locale=language)
+    text = format_date(moment, "medium", locale=language)
     element = f'<time datetime="{timestamp}" title="{title}">{text}</time>'
     return Markup(element)  # noqa: S704 - from the database
+
+
+def size(number: int) -> str:
+    """Return a number of bytes in words, as the script writes it."""
+    unit, bytes = next((unit for unit in UNITS if number >= unit[1]), UNITS[-1])
+    length: Literal["short", "long"] = "long" if bytes == 1 else "short"
+    tenths = (Decimal(number) / bytes).quantize(Decimal("0.1"), ROUND_HALF_UP)
+    return format_unit(tenths.normalize(), f"digital-{unit}", length, locale=current_language())

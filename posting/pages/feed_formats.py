@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from flask import Response, render_template
 
+from posting.languages import current_language
 from posting.pages import markdown
 from posting.web.etags import to_json
 from posting.web.hosts import base_url
@@ -118,6 +119,7 @@ def to_json_feed(feed: Feed) -> Response:
     content = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": feed.title,
+        "language": current_language(),
         "home_page_url": feed.home_url,
         "feed_url": feed.url("json"),
         **next_url,

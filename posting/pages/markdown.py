@@ -12,13 +12,13 @@ from html import escape
 from typing import Any
 
 import nh3
+from flask_babel import gettext
 
 from posting.accounts.mentions import link_mentions
 from posting.characters import has_visible
 from posting.db.types import ID_LENGTH
 from posting.markdown import (
     FOOTNOTE_START,
-    NO_DESCRIPTION,
     PICTURE,
     is_short,
     is_within_budget,
@@ -38,10 +38,11 @@ _HEADING = re.compile(r"<(/?)h([1-6])>")
 _LINK_OR_IMAGE = re.compile(f"<a [^>]*>.*?</a>|{PICTURE.pattern}", re.DOTALL)
 _TASK = re.compile(r'<li>(\s*(?:<p>)?)<input type="checkbox"( checked="")? disabled="" /> ?')
 _FOOTNOTE = re.compile(r'(id="|href="#)fn(ref)?-')
+_BACK = re.compile(r'aria-label="Back to reference ([\d-]+)"')
 _ID_ATTRIBUTE = re.compile(' id="[^"]*"')
 _ALIGNMENT = re.compile(r' align="(left|center|right)"')
 # A table scrolls inside itself, so it must be reachable by keyboard, and have a name there.
-_TABLE = '<div class="table" tabindex="0" role="group" aria-label="Table"><table>'
+_TABLE = '<div class="table" tabindex="0" role="group" aria-label="{}"><table>'
 _IMAGE_ID = re.compile(rf'<img src="[^"]*/images/([\w-]{{{ID_LENGTH}}})"')
 _ID = re.compile(rf"[\w-]{{{ID_LENGTH}}}", re.ASCII)
 
@@ -90,11 +91,12 @@ def _render(
         html = _LINK_OR_IMAGE.sub(lambda part: _show_images(part[0], image_urls), html)
     if "<table>" in html:
         html = _ALIGNMENT.sub(r' class="\1"', html)
-        html = html.replace("<table>", _TABLE)
+        html = html.replace("<table>", _TABLE.format(escape(gettext("Table"))))
         html = html.replace("</table>", "</table></div>")
     if "<input" in html:
         html = _TASK.sub(lambda tag: f'<li class="task">{tag[1]}{"☑" if tag[2] else "☐"} ', html)
     if name:
+        html = _BACK.sub(_label_of_way_back, html)
         html = _without_repeated_ids(_FOOTNOTE.sub(rf"\1fn\2-{name}-", html))
     # The replacements of mentions, images and tables have more tags and levels.
     if not is_within_budget(html, text) or not shows_something(html):
@@ -176,6 +178,17 @@ def add_sizes(html: str, root: str, images: Iterable[dict[str, Any]]) -> str:
     return html
 
 
+def _label_of_way_back(label: re.Match[str]) -> str:
+    """Return the label of the link from a footnote to its mark."""
+    text = gettext("Back to reference %(number)s", number=label[1])
+    return f'aria-label="{escape(text)}"'
+
+
+def _no_description() -> str:
+    """Return what an image without a description says: an empty one would hide the image."""
+    return escape(gettext("Image without a description"))
+
+
 def _as_it_is(text: str) -> str:
     return f"{AS_IT_IS}{escape(text)}</p>"
 
@@ -192,7 +205,7 @@ def _show_images(link_or_image: str, image_urls: tuple[str, ...]) -> str:
         alt = tag[2] if has_visible(tag[2]) else ""
         base, _, id = url.rpartition("/")
         if f"{base}/" in image_urls and _ID.fullmatch(id):
-            image = f'<img src="{url}" alt="{alt or NO_DESCRIPTION}">'
+            image = f'<img src="{url}" alt="{alt or _no_description()}">'
             return image if is_linked else f'<a href="{url}">{image}</a>'
         # A URL with another scheme has become empty.
         if not url or is_linked:

@@ -118,6 +118,7 @@ class JsonFeed(Output):
 
     version = absolute_url("https://jsonfeed.org/version/1.1")
     title = fields.String(metadata=described("A community"))
+    language = fields.String(metadata=described("en", "The language of the site."))
     home_page_url = absolute_url("https://example.org/")
     feed_url = absolute_url("https://example.org/feed.json")
     next_url = absolute_url(f"https://example.org/feed.json?before=list_posts.0.{EXAMPLE_ID}")

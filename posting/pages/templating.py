@@ -12,6 +12,7 @@ from posting.comments.schemas import IMAGES_PER_COMMENT
 from posting.config import CUSTOM_CSS, FIXED, sends_mails
 from posting.files.formats import FORMATS
 from posting.invitations import models as invitations
+from posting.languages import LANGUAGES, current_language, direction_of
 from posting.markdown import excerpt
 from posting.pages import elements, forms, highlight, markdown
 from posting.pages.fragments import Fragments
@@ -67,11 +68,13 @@ def init_app(app: App) -> None:
         "topics_of": elements.topics,
         "topic_colors": COLORS,
         "max_topics": TOPICS_PER_POST,
+        "LANGUAGES": LANGUAGES,
         "text": elements.text,
         "time": elements.time,
     }
     app.jinja_env.filters |= {
         "excerpt": excerpt,
+        "filesize": elements.size,
         "highlight": highlight.highlight,
         "highlighted_excerpt": highlight.excerpt,
     }
@@ -119,8 +122,10 @@ def add_paths() -> dict[str, Any]:
 
 def describe_site() -> dict[str, Any]:
     """Return what templates know of the site."""
-    config = current_app.config
+    config, language = current_app.config, current_language()
     return {
+        "language": language,
+        "direction": direction_of(language),
         "community": config["NAME"],
         "description": config["DESCRIPTION"],
         "signup": config["SIGNUP"],

@@ -23,8 +23,10 @@ from posting.config import ABOUT, CUSTOM_CSS, everyone_may_read
 from posting.db.types import ID_LENGTH
 from posting.files.store import list_files_of_posts
 from posting.images.store import get_images_of_posts
+from posting.languages import direction_of, site_language
 from posting.pages import markdown, templating, threads
 from posting.pages.attachments import MAX_LENGTH, MEMBERS_PER_PAGE, add_attachments, add_pictures
+from posting.pages.problems import words_for
 from posting.pages.schemas import (
     DeletedQuery,
     FrontPageQuery,
@@ -374,7 +376,7 @@ def show_former_icon() -> Reply:
 @pages.get("/manifest.webmanifest", access=PUBLIC, cache=SHARED, any_query=True, documented=False)
 def show_manifest() -> Reply:
     """Describe the site, so that people can install it like an app."""
-    root, name = request.script_root, current_app.config["NAME"]
+    root, name, language = request.script_root, current_app.config["NAME"], site_language()
     icons = [
         {"src": f"{root}/favicon.svg", "sizes": "any", "type": "image/svg+xml"},
         {"src": f"{root}/favicon.ico", "sizes": "180x180", "type": "image/png"},
@@ -383,6 +385,8 @@ def show_manifest() -> Reply:
         src = f"{root}/site/logo/{logo}"
         icons = [{"src": src, "sizes": "256x256", "type": "image/webp"}]
     manifest = {
+        "lang": language,
+        "dir": direction_of(language),
         "name": name,
         "short_name": name,
         "description": current_app.config["DESCRIPTION"] or name,
@@ -423,7 +427,8 @@ def show_error(problem: dict[str, Any]) -> Response | None:
     if problem["status"] == 401:
         response = page("signin.html", next=current_path())
     else:
-        response = page("error.html", problem=problem)
+        heading, sentence = words_for(problem)
+        response = page("error.html", problem=problem, heading=heading, sentence=sentence)
     response.status_code = problem["status"]
     return response
 

@@ -12,6 +12,7 @@ from flask import current_app
 
 from posting.db.transactions import Row
 from posting.db.types import now
+from posting.languages import in_language
 from posting.mail.models import LINK
 from posting.markdown import shorten
 from posting.notifications import sentences
@@ -75,8 +76,10 @@ class PushChannel:
             raise WaitError(min(each.resumes_at for each in devices), "All devices are failing")
         awake.sort(key=lambda each: each.failing_since is not None)  # those that work come first
         text = "" if member.text == LINK else sentences.beginning_of(item)
+        with in_language(member.language):
+            sentence = sentences.sentence_of(item)
         message = {
-            "title": shorten(sentences.sentence_of(item), MAX_TITLE),
+            "title": shorten(sentence, MAX_TITLE),
             "body": shorten(text, MAX_BODY),
             "path": sentences.path_of(item),
             "tag": item["id"],  # a device shows it once, even if it gets it twice

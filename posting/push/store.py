@@ -46,6 +46,7 @@ _RECIPIENT = (
         User.id,
         User.is_moderator.label("is_moderator"),
         sa.func.coalesce(Mailbox.text, BEGINNING).label("text"),
+        Mailbox.language,
     )
     .outerjoin(Mailbox, Mailbox.user_id == User.id)
     .where(User.id == sa.bindparam("owner"), User.state == ACTIVE, _wants_push)

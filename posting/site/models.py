@@ -8,6 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from posting.config import INVITATIONS, MAX_DESCRIPTION, MAX_NAME, MODERATION_LOG, READING, SIGNUP
 from posting.db.base import Editable, Identifier
 from posting.db.types import now
+from posting.languages import MAX_CODE
 
 ONLY = "settings-of-this-site"  # the id of the only row
 MAX_TEXT = 20_000  # characters of the rules, and of the text about the site
@@ -41,6 +42,7 @@ class Site(Editable):
     invitations: Mapped[str | None] = mapped_column(String(16))
     reading: Mapped[str | None] = mapped_column(String(16))
     moderation_log: Mapped[str | None] = mapped_column(String(16))
+    language: Mapped[str | None] = mapped_column(String(MAX_CODE))
     # When an owner last began to download a backup.
     backed_up_at: Mapped[datetime | None] = mapped_column()
     logo_id: Mapped[str | None] = mapped_column(Identifier)
@@ -61,6 +63,7 @@ class Site(Editable):
         _one_of("invitations", INVITATIONS),
         _one_of("reading", READING),
         _one_of("moderation_log", MODERATION_LOG),
+        CheckConstraint(f"length(language) BETWEEN 2 AND {MAX_CODE}", name="language_length"),
         CheckConstraint(f"length(logo) BETWEEN 1 AND {MAX_LOGO}", name="logo_size"),
         CheckConstraint(f"length(small_logo) BETWEEN 1 AND {MAX_LOGO}", name="small_logo_size"),
         CheckConstraint(

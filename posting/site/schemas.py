@@ -16,6 +16,7 @@ from posting.config import (
 )
 from posting.files.formats import FORMATS
 from posting.images.schemas import MEDIA_TYPES
+from posting.languages import LANGUAGES
 from posting.site.colors import COLOR, LIGHT, MIN_CONTRAST, contrast
 from posting.site.models import MAX_TEXT
 from posting.site.settings import CHOICES, TEXTS
@@ -138,6 +139,9 @@ class Site(Output):
     moderation_log = fields.String(
         metadata=extensible(MODERATION_LOG, "moderators", "Who may read the moderation log.")
     )
+    language = fields.String(
+        metadata=extensible(tuple(LANGUAGES), "en", "The language of pages, mails and feeds.")
+    )
     about = fields.String(allow_none=True, metadata=described(ABOUT, "Markdown."))
     rules = fields.String(allow_none=True, metadata=described(RULES, "Markdown."))
     accent = fields.String(
@@ -233,6 +237,7 @@ class SiteInput(Input):
     invitations = Choice(INVITATIONS, "Who may invite others.")
     reading = Choice(READING, "Who may read.")
     moderation_log = Choice(MODERATION_LOG, "Who may read the moderation log.")
+    language = Choice(tuple(LANGUAGES), "The language of pages, mails and feeds.")
 
     @post_load
     def leave_out_empty_texts(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:

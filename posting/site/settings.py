@@ -28,7 +28,7 @@ VERSION = "posting.version"  # in the environ: that of the database as the reque
 PATIENCE = 0.1  # seconds to wait while another thread asks the database for its version
 # The columns that owners choose. The setting of each has its name in capitals.
 TEXTS = ("name", "description", "about", "rules", "accent")
-CHOICES = ("signup", "invitations", "reading", "moderation_log")
+CHOICES = ("signup", "invitations", "reading", "moderation_log", "language")
 PICTURE_IDS = ("logo_id", "cover_id")
 _SITE = sa.select(*(getattr(Site, name) for name in (*TEXTS, *CHOICES, *PICTURE_IDS)))
 _SITE = _SITE.where(Site.id == ONLY)

@@ -33,6 +33,7 @@ from posting.images.views import (
     headers_of_file,
 )
 from posting.invitations.models import OPEN_PER_USER
+from posting.languages import known
 from posting.mail.store import CONFIRMATION_ADDRESS_LIMIT, PASSWORD_ADDRESS_LIMIT, PASSWORD_LIMIT
 from posting.moderation import log
 from posting.moderation.store import count_open_reports
@@ -255,6 +256,7 @@ def describe_site(settings: Mapping[str, Any]) -> dict[str, Any]:
         "invitations": settings["INVITATIONS"],
         "reading": settings["READING"],
         "moderation_log": settings["MODERATION_LOG"],
+        "language": known(settings["LANGUAGE"]),
         "about": settings["ABOUT"],
         "rules": settings["RULES"],
         "accent": settings["ACCENT"],

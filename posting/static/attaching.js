@@ -8,7 +8,7 @@ import { request } from "./api.js";
 import { all, copyOf, first, onEvent } from "./dom.js";
 import { formOfDraft, keepDraft } from "./drafts.js";
 import { Picture, prepareImage, removeFrom, urlOf } from "./images.js";
-import { gettext, ngettext } from "./language.js";
+import { gettext, ngettext, sizeOf } from "./language.js";
 import { addBlock } from "./marks.js";
 import { ready, root } from "./page.js";
 import { Problem, problemOf } from "./problem.js";
@@ -332,19 +332,6 @@ function addFile(form, file, maxBytes, types) {
   showFile(row, file);
   listOf(form, "files").append(row);
   send(form, new Upload(row, file));
-}
-
-/** Return a number of bytes in words, as the service writes it. */
-function sizeOf(bytes) {
-  if (bytes < 1000) return ngettext("%(num)s byte", "%(num)s bytes", bytes);
-  if (bytes < 1_000_000) return gettext("%(number)s kB", { number: tenths(bytes / 1000) });
-  return gettext("%(number)s MB", { number: tenths(bytes / 1_000_000) });
-}
-
-/** Return a number with one decimal, as the language of the page writes it. */
-function tenths(number) {
-  const options = { minimumFractionDigits: 1, useGrouping: false };
-  return Number(number.toFixed(1)).toLocaleString(document.documentElement.lang, options);
 }
 
 /** Insert an image into the text of a form. Whoever is typing goes on at the same place. */

@@ -7,8 +7,9 @@ import { sendRequest } from "./buttons.js";
 import { all, first, onEvent } from "./dom.js";
 import { noticeOf } from "./fields.js";
 import { onForm } from "./forms.js";
-import { gettext, ngettext } from "./language.js";
+import { gettext, joined, ngettext, sizeOf } from "./language.js";
 import "./main.js";
+import { nameOfSetting } from "./moderating.js";
 import { openForm } from "./opening.js";
 import { goTo, ready, root } from "./page.js";
 import { Problem, problemOf } from "./problem.js";
@@ -16,17 +17,29 @@ import { listInPages, listOf, showRows } from "./rows.js";
 import { showSecret } from "./secrets.js";
 import { say, sayNext } from "./status.js";
 import { showTab } from "./tabs.js";
-import { dateOf, showTimes } from "./times.js";
+import { dateOf, locale, showTimes } from "./times.js";
 import { explainProblem } from "./words.js";
 
-const NAMES = {
-  name: gettext("the name"),
-  description: gettext("the description"),
-  about: gettext("the text about the site"),
-  signup: gettext("who may create an account"),
-  invitations: gettext("who may invite"),
-  reading: gettext("who may read"),
-  moderation_log: gettext("who may read the log"),
+/** What needs care, by the check that has found it. */
+const FINDINGS = {
+  backups: gettext("The nightly backup is missing or old, or an earlier restore has left files."),
+  clock: gettext("A clock is wrong."),
+  connections: gettext("The database may have too few connections for all processes."),
+  encoding: gettext("The database cannot store all characters."),
+  entry: gettext("No active account is that of a moderator."),
+  file: gettext("The file of the database needs care: its disk, its permissions or its size."),
+  outbox: gettext("Mails or other messages could not be sent."),
+  own_files: gettext("A file of the operator cannot be read."),
+  pragmas: gettext("The database lacks a setting that keeps it safe."),
+  query: gettext("The database did not answer a check."),
+  reports: gettext("A report has been open for more than a week."),
+  run: gettext("A check could not run."),
+  settings: gettext("A setting does not protect accounts as it should."),
+  timeouts: gettext("The database does not end what takes too long."),
+  uploads: gettext("The way of images and files to the service needs care: the disk or nginx."),
+  usernames: gettext("The database may accept a username twice."),
+  version: gettext("The program of the database is too old."),
+  writes: gettext("The database accepts no writes."),
 };
 
 /** The pictures of the site, each with the size in which it is shown here. */
@@ -85,15 +98,6 @@ async function showForms() {
   showTab();
 }
 
-/** Return a number of bytes in words. */
-function bytesOf(bytes) {
-  const { lang } = document.documentElement;
-  const inUnits = (size) => (bytes / size).toLocaleString(lang, { maximumFractionDigits: 1 });
-  return bytes < 1e9
-    ? gettext("%(number)s MB", { number: inUnits(1e6) })
-    : gettext("%(number)s GB", { number: inUnits(1e9) });
-}
-
 /** Show which of the first steps are done, unless all are. */
 function showSteps(steps) {
   first(document, "#first-steps").hidden = Object.values(steps).every(Boolean);
@@ -112,10 +116,10 @@ function showBackups({ nightly_backup_at, downloaded_at, database_bytes, free_by
     if (time) first(item, "time").dateTime = time;
   }
   first(section, "[data-none]").hidden = Boolean(nightly_backup_at ?? downloaded_at);
-  const size = bytesOf(database_bytes);
+  const size = sizeOf(database_bytes);
   const sentences = [gettext("The database takes %(size)s. A backup is often smaller.", { size })];
   if (free_bytes !== null)
-    sentences.push(gettext("The disk has %(size)s free.", { size: bytesOf(free_bytes) }));
+    sentences.push(gettext("The disk has %(size)s free.", { size: sizeOf(free_bytes) }));
   first(section, "[data-space]").textContent = sentences.join(" ");
   showTimes(section);
 }
@@ -130,8 +134,9 @@ async function showState() {
   count.hidden = data.findings.length === 0;
   count.textContent = String(data.findings.length);
   listOf("findings").hidden = data.findings.length === 0;
-  showRows("findings", "finding-row", data.findings, (row, { message, fix }) => {
-    first(row, "[data-words]").textContent = message;
+  showRows("findings", "finding-row", data.findings, (row, { check, message, fix }) => {
+    first(row, "[data-words]").textContent = FINDINGS[check] ?? gettext("Something is wrong.");
+    first(row, "[data-message]").textContent = message;
     first(row, "[data-reason]").textContent = fix;
   });
   return data.downloaded_at;
@@ -187,12 +192,12 @@ function fillWebhook(row, { id, url, events, creator, failing_since, ended_at })
   name.id = `webhook-${id}`;
   for (const button of all(row, "button")) button.setAttribute("aria-describedby", name.id);
   const sentences = [];
-  if (ended_at) sentences.push(gettext("It has ended, because nothing arrived there."));
+  if (ended_at) sentences.push(gettext("This webhook has ended, because nothing arrived there."));
   else if (failing_since)
     sentences.push(
       gettext("Nothing arrives there since %(date)s.", { date: dateOf(failing_since) }),
     );
-  const sent = events.map((event) => EVENTS[event] ?? event).join(", ");
+  const sent = joined(events.map((event) => EVENTS[event] ?? event));
   const by = gettext("by %(name)s", { name: creator.display_name || creator.username });
   first(row, "[data-state]").textContent = [...sentences, `${sent} · ${by}`].join(" ");
   first(row, "[data-action=show-deliveries]").dataset.url = `${root}/webhooks/${id}/deliveries`;
@@ -209,12 +214,25 @@ const givenUpAfter = (attempts) =>
     ? ngettext("given up, %(num)s attempt", "given up, %(num)s attempts", attempts)
     : gettext("given up");
 
-function describeDelivery({ event, state, created_at, attempts, status, error }) {
+const rowWith = (textContent) => Object.assign(document.createElement("li"), { textContent });
+
+/** Return a row about a delivery. An error of the network is in English. */
+function rowOf(delivery) {
+  const row = rowWith(describeDelivery(delivery));
+  if (delivery.error) {
+    const error = document.createElement("span");
+    Object.assign(error, { lang: "en", dir: "ltr", textContent: `(${delivery.error})` });
+    row.append(" ", error);
+  }
+  return row;
+}
+
+function describeDelivery({ event, state, created_at, attempts, status }) {
   const name = EVENTS[event] ?? event;
-  const time = new Date(created_at).toLocaleString();
+  const time = new Date(created_at).toLocaleString(locale);
   if (state === "delivered") return gettext("%(time)s: %(name)s – arrived", { time, name });
   const words = state === "waiting" ? waitingAfter(attempts) : givenUpAfter(attempts);
-  const reason = error ?? (status && gettext("answer %(status)s", { status }));
+  const reason = status && gettext("answer %(status)s", { status });
   return reason
     ? gettext("%(time)s: %(name)s – %(words)s (%(reason)s)", { time, name, words, reason })
     : gettext("%(time)s: %(name)s – %(words)s", { time, name, words });
@@ -224,11 +242,8 @@ onAction("show-deliveries", async (button) => {
   const list = first(button.closest("li"), "[data-deliveries]");
   if (list.hidden) {
     const { data } = await request("GET", button.dataset.url);
-    const items = data.map(describeDelivery);
-    if (items.length === 0) items.push(gettext("Nothing yet."));
-    list.replaceChildren(
-      ...items.map((text) => Object.assign(document.createElement("li"), { textContent: text })),
-    );
+    const rows = data.length > 0 ? data.map(rowOf) : [rowWith(gettext("Nothing yet."))];
+    list.replaceChildren(...rows);
   }
   list.hidden = !list.hidden;
   button.setAttribute("aria-expanded", String(!list.hidden));
@@ -296,9 +311,7 @@ async function showSite() {
   }
   const notice = first(document, "#fixed");
   notice.hidden = data.fixed.length === 0;
-  first(notice, "[data-words]").textContent = data.fixed
-    .map((name) => NAMES[name] ?? name)
-    .join(", ");
+  first(notice, "[data-words]").textContent = joined(data.fixed.map(nameOfSetting));
   form().inert = false;
   for (const name of Object.keys(PICTURES)) showPicture(name, data[`${name}_url`]);
 }
@@ -332,8 +345,10 @@ onForm("site", {
         ([name, value]) => value !== (former[name] ?? null) && !former.fixed.includes(name),
       ),
     ),
-  sent() {
-    sayNext(gettext("It is saved, and holds from now on."));
+  sent(_form, { language }) {
+    // The next page may be in another language.
+    if (language === document.documentElement.lang)
+      sayNext(gettext("It is saved, and holds from now on."));
     goTo(`${root}/keeping`);
   },
 });

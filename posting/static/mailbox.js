@@ -18,7 +18,8 @@ import { saveZone, zoneOfDevice } from "./zone.js";
  * @property {string | null} failing_since
  */
 
-/** @typedef {{mail: string, text: string, letter: boolean, time_zone: string}} Choices */
+/** @typedef {{mail: string, text: string, letter: boolean, time_zone: string,
+ *   language: string | null}} Choices */
 
 /** Show the address of the member and what they get, if this service sends mails. */
 export async function showMailbox() {
@@ -55,10 +56,13 @@ function showEmail({ email, pending, failing_since }) {
 }
 
 /** @type {(form: HTMLFormElement, choices: Choices) => void} */
-function fill(form, { mail, text, letter, time_zone }) {
+function fill(form, { mail, text, letter, time_zone, language }) {
   first(form, `[name=mail][value=${mail}]`).checked = true;
   first(form, `[name=text][value=${text}]`).checked = true;
   first(form, "[name=letter]").checked = letter;
+  const chosen = first(form, `[name=language][value="${language ?? ""}"]`);
+  // A newer version may have known the language that was chosen.
+  (chosen ?? first(form, '[name=language][value=""]')).checked = true;
   first(form, "[data-zone]").textContent = time_zone;
 }
 
@@ -76,6 +80,7 @@ onForm("mails", {
   toBody: (values, form) => ({
     ...values,
     letter: first(form, "[name=letter]").checked,
+    language: values.language || null,
     ...zoneOfDevice(),
   }),
   sent: fill,

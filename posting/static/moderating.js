@@ -1,6 +1,6 @@
 // Moderation in words: reports, acts, and what is known of a member.
 
-import { gettext, ngettext } from "./language.js";
+import { gettext, joined, ngettext } from "./language.js";
 import { dateOf } from "./times.js";
 
 /** @typedef {{id: string, username: string, display_name: string | null}} Author */
@@ -81,7 +81,7 @@ const ACTS = {
   "deleted file": (names) => gettext("%(actor)s deleted a file of %(member)s", names),
   "deleted avatar": (names) => gettext("%(actor)s deleted an avatar of %(member)s", names),
   "deleted content": (names) => gettext("%(actor)s deleted everything by %(member)s", names),
-  "closed report": (names) => gettext("%(actor)s closed a report of %(member)s", names),
+  "closed report": (names) => gettext("%(actor)s closed a report about %(member)s", names),
   "ended invitation": (names) => gettext("%(actor)s ended an invitation of %(member)s", names),
   "created topic": (names) => gettext("%(actor)s created a topic", names),
   "edited topic": (names) => gettext("%(actor)s edited a topic", names),
@@ -91,6 +91,37 @@ const ACTS = {
   "downloaded backup": (names) => gettext("%(actor)s downloaded a backup", names),
   "edited site": (names) => gettext("%(actor)s edited the site", names),
 };
+
+/** What owners choose, by the name of the setting. */
+const SETTINGS = {
+  name: gettext("the name"),
+  description: gettext("the description"),
+  about: gettext("the text about the site"),
+  rules: gettext("the rules"),
+  signup: gettext("who may create an account"),
+  invitations: gettext("who may invite"),
+  reading: gettext("who may read"),
+  moderation_log: gettext("who may read the log"),
+  language: gettext("the language"),
+  accent: gettext("the color"),
+  logo: gettext("the logo"),
+  cover: gettext("the cover picture"),
+};
+
+/**
+ * Return the name of something that owners choose.
+ * @param {string} name
+ */
+export const nameOfSetting = (name) => SETTINGS[name] ?? name;
+
+/**
+ * Return why a moderator acted, or what of the site was edited.
+ * @param {{action: string, target: {kind: string}, reason: string | null}} act
+ */
+export const reasonOf = ({ action, target, reason }) =>
+  action === "edited" && target.kind === "site" && reason
+    ? joined(reason.split(", ").map(nameOfSetting))
+    : (reason ?? "");
 
 /**
  * Return the name of a member, whose account may be gone.
@@ -152,7 +183,9 @@ export function sentenceOf({ action, by, moderator, target: { kind }, user }) {
   const member = user ? nameOf(user) : gettext("a member");
   const sentence = ACTS[`${action} ${kind}`];
   // The service may know acts that this script does not know.
-  return sentence ? sentence({ actor, member }) : `${actor} ${action} a ${kind} of ${member}`;
+  return sentence
+    ? sentence({ actor, member })
+    : gettext("%(actor)s did something that is about %(member)s", { actor, member });
 }
 
 /**
@@ -189,28 +222,25 @@ export function factsOf(member) {
       : gettext("Never signed in."),
   );
   if (invited_by) facts.push(gettext("Invited by %(name)s.", { name: invited_by }));
-  if (invited.length > 0)
-    facts.push(gettext("Has invited %(names)s.", { names: invited.join(", ") }));
+  if (invited.length > 0) facts.push(gettext("Has invited %(names)s.", { names: joined(invited) }));
   if (application)
     facts.push(
       gettext("Asked for the account with these words: “%(words)s”", { words: application }),
     );
   facts.push(gettext("Has %(content)s.", { content: contentOf(member) }));
   const { open_reports, closed_reports } = member;
-  facts.push(
-    gettext("%(open)s, %(closed)s.", {
-      open: ngettext("%(num)s open report", "%(num)s open reports", open_reports),
-      closed: ngettext("%(num)s closed one", "%(num)s closed ones", closed_reports),
-    }),
-  );
+  const open = ngettext("%(num)s open report", "%(num)s open reports", open_reports);
+  const closed = ngettext("%(num)s closed one", "%(num)s closed ones", closed_reports);
+  facts.push(gettext("%(open)s, %(closed)s.", { open, closed }));
   return facts;
 }
 
 /** Return in words how much a member has written. */
-export const contentOf = ({ posts, comments, images, files }) =>
-  gettext("%(posts)s, %(comments)s, %(images)s and %(files)s", {
-    posts: ngettext("%(num)s post", "%(num)s posts", posts),
-    comments: ngettext("%(num)s comment", "%(num)s comments", comments),
-    images: ngettext("%(num)s image", "%(num)s images", images),
-    files: ngettext("%(num)s file", "%(num)s files", files),
-  });
+export function contentOf(member) {
+  const posts = ngettext("%(num)s post", "%(num)s posts", member.posts);
+  const comments = ngettext("%(num)s comment", "%(num)s comments", member.comments);
+  const images = ngettext("%(num)s image", "%(num)s images", member.images);
+  const files = ngettext("%(num)s file", "%(num)s files", member.files);
+  const values = { posts, comments, images, files };
+  return gettext("%(posts)s, %(comments)s, %(images)s and %(files)s", values);
+}

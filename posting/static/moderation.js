@@ -7,7 +7,7 @@ import { sendRequest } from "./buttons.js";
 import { first } from "./dom.js";
 import { gettext } from "./language.js";
 import "./main.js";
-import { nameOf, sentenceOf } from "./moderating.js";
+import { nameOf, reasonOf, sentenceOf } from "./moderating.js";
 import { root } from "./page.js";
 import { problemOf } from "./problem.js";
 import { showClosedReports, showReports } from "./reports.js";
@@ -87,7 +87,7 @@ function fillComment(row, { id, post_id, post_title, author, content, created_at
 function fillAct(row, act) {
   first(row, "[data-words]").textContent = sentenceOf(act);
   first(row, "time").dateTime = act.created_at;
-  first(row, "[data-reason]").textContent = act.reason ?? "";
+  first(row, "[data-reason]").textContent = reasonOf(act);
 }
 
 /** Decide on an application, and show the next one. */

@@ -1,6 +1,6 @@
 // Notifications in words.
 
-import { gettext, ngettext } from "./language.js";
+import { gettext, ngettext, partsOfList } from "./language.js";
 
 /** @typedef {{id: string, username: string, display_name: string | null, avatar_url: string | null}} Actor */
 
@@ -147,27 +147,18 @@ const divide = (text, ...names) =>
     .split(PLACE)
     .flatMap((words, index) => [...(names[index - 1] ?? []), ...(words ? [{ words }] : [])]);
 
-/** @type {(people: Part[]) => Part[]} */
-const separate = (people) =>
-  people.flatMap((each, index) => (index === 0 ? [each] : [{ words: ", " }, each]));
-
 /**
  * Return the names of actors, and how many there are besides.
  * @param {Actor[]} actors
  * @param {number} others
  */
 function peopleOf(actors, others) {
-  /** @type {Part[]} */
-  const people = actors.map((actor) => ({ name: nameOf(actor) }));
-  if (others > 0)
-    return divide(
-      ngettext("%(names)s and %(num)s other", "%(names)s and %(num)s others", others, NAMES),
-      separate(people),
-    );
-  if (people.length < 2) return people;
-  const last = people.pop();
-  const text = gettext("%(names)s and %(last)s", { names: PLACE, last: PLACE });
-  return divide(text, separate(people), [last]);
+  const names = actors.map(nameOf);
+  if (others === 0) return partsOfList(names, "conjunction");
+  return divide(
+    ngettext("%(names)s and %(num)s other", "%(names)s and %(num)s others", others, NAMES),
+    partsOfList(names, "unit"),
+  );
 }
 
 /** @type {(notification: Notification, number: number) => string} */

@@ -71,6 +71,7 @@ export async function markNew() {
 function show() {
   for (const comment of newIds.map(elementOf).filter(Boolean)) {
     comment.classList.add("new");
+    first(comment, ".meta").dataset.new = gettext("new");
     comment.tabIndex = -1;
   }
   for (const button of all(document, "[data-action=next-new]")) {

@@ -4,14 +4,14 @@
 import { all, first } from "./dom.js";
 import { ready } from "./page.js";
 
-/** @type {HTMLElement | null} the link to which the bar of tabs was scrolled last */
-let revealed = null;
+/** The place of the link to which the bar of tabs was scrolled last. */
+let revealed = 0;
 
-/** Scroll the bar of tabs to a link, once it is shown. */
+/** Scroll the bar of tabs to a link, once it is shown, and again if another tab moves it. */
 function reveal(link) {
-  if (link === revealed || !link.offsetParent) return;
+  if (link.offsetLeft === revealed || !link.offsetParent) return;
   link.scrollIntoView({ block: "nearest", inline: "nearest" });
-  revealed = link;
+  revealed = link.offsetLeft;
 }
 
 /** Show the tab of the URL. If the URL names something else, the same tab stays. */

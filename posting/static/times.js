@@ -1,6 +1,10 @@
-// Times in words, in the reader's own language.
+// Times in words, in the language of the page.
 
 import { all } from "./dom.js";
+
+const lang = globalThis.document?.documentElement.lang;
+export const locale =
+  globalThis.navigator?.languages?.find((each) => each.split("-")[0] === lang) ?? lang;
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [
@@ -24,8 +28,8 @@ export function inUnits(seconds) {
 }
 
 /**
- * Return the seconds from now to a time, in milliseconds. What has happened is never in the future,
- * although the clock of the reader may be slow.
+ * Return the seconds from now to a time, in milliseconds. What has happened is never ahead, even if
+ * the clock is slow.
  * @param {number} time
  * @param {number} now
  * @param {boolean} isAhead whether it is the time of what will happen
@@ -40,20 +44,19 @@ export function secondsTo(time, now, isAhead) {
  * @param {string} time
  */
 export const dateOf = (time) =>
-  new Intl.DateTimeFormat(undefined, { dateStyle: "medium" }).format(new Date(time));
+  new Intl.DateTimeFormat(locale, { dateStyle: "medium" }).format(new Date(time));
 
 /**
  * Show the times in a part of the page.
  * @param {ParentNode} part
  */
 export function showTimes(part) {
-  const words = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
-  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
+  const words = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
+  const exact = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "short" });
   for (const time of all(part, "time[datetime]")) {
     const then = new Date(time.dateTime);
     const seconds = secondsTo(then.getTime(), Date.now(), "ahead" in time.dataset);
     time.textContent = words.format(...inUnits(seconds));
-    time.lang = words.resolvedOptions().locale;
     time.title = exact.format(then);
   }
 }

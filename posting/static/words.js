@@ -161,15 +161,15 @@ const ERRORS = {
 
 /**
  * Return a sentence about a response that is an error, or about its absence.
- * @param {{code?: string, detail?: string, reason?: string | null, until?: string | null} | null}
+ * @param {{code?: string, reason?: string | null, until?: string | null} | null}
  *   problem null if there was no response
  * @param {keyof typeof OFFLINE} task what the request was for
  */
 export function explainProblem(problem, task) {
   if (problem === null) return OFFLINE[task];
-  const { code, detail } = problem;
+  const { code } = problem;
   if (code === "suspended") return explainSuspension(problem);
-  return PROBLEMS[`${task} ${code}`] ?? PROBLEMS[code] ?? detail ?? FAILED;
+  return PROBLEMS[`${task} ${code}`] ?? PROBLEMS[code] ?? FAILED;
 }
 
 /**
@@ -188,7 +188,7 @@ function explainSuspension({ until, reason }) {
  * @param {Partial<import("./fields.js").FieldError>} error
  * @param {string} [name] of the field
  */
-export function explainError({ code, detail, excess, least, range }, name) {
+export function explainError({ code, excess, least, range }, name) {
   if (excess)
     return ngettext(
       "This is %(num)s character too long.",
@@ -201,5 +201,5 @@ export function explainError({ code, detail, excess, least, range }, name) {
     const [lowest, highest] = range;
     return gettext("Type a number from %(lowest)s to %(highest)s.", { lowest, highest });
   }
-  return ERRORS[`${name} ${code}`] ?? ERRORS[code] ?? detail ?? FAILED;
+  return ERRORS[`${name} ${code}`] ?? ERRORS[code] ?? FAILED;
 }

@@ -1,9 +1,10 @@
 """The service itself: health, documentation and static files.
 
-The URLs of static files have a digest of all files, so that browsers may cache them forever. One
-digest in the path serves for all files, since modules import each other by relative URLs. The files
-are in memory, because an upgrade replaces those of a version that still serves. While somebody
-develops, they are read again for each request.
+The URLs of static files have a version: a digest of all files, so that browsers may cache them
+forever, and the language of the page, on which only the module with the words depends. One version
+in the path serves for all files, since modules import each other by relative URLs. The files are in
+memory, because an upgrade replaces those of a version that still serves. While somebody develops,
+they are read again for each request.
 """
 
 import hashlib
@@ -19,10 +20,12 @@ from flask import Response, current_app, redirect, render_template, request, sen
 from marshmallow import fields
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 
+from posting import languages
 from posting.db.migrations.revisions import is_current
+from posting.languages import ENGLISH, LANGUAGES, current_language, words_of
 from posting.web import openapi
 from posting.web.endpoint import PUBLIC, SHARED, Blueprint, Reply
-from posting.web.etags import IMMUTABLE
+from posting.web.etags import IMMUTABLE, to_json
 from posting.web.hosts import external_url
 from posting.web.schemas import Output, described
 
@@ -54,14 +57,16 @@ def read_files(folder: Path) -> dict[str, StaticFile]:
 
 
 FILES = read_files(FOLDER)
+WORDS = "catalog.js"
 DIGEST = hashlib.sha256(
     b"".join(name.encode() + file.data for name, file in FILES.items())
+    + b"".join(languages.FILES.values())
 ).hexdigest()[:12]
 
 
 def static_url(filename: str) -> str:
-    """Return the URL of a static file."""
-    return f"{request.script_root}/static/{DIGEST}/{filename}"
+    """Return the URL of a static file, in the language of the page."""
+    return f"{request.script_root}/static/{DIGEST}-{current_language()}/{filename}"
 
 
 def script_urls(module: str) -> list[str]:
@@ -70,18 +75,31 @@ def script_urls(module: str) -> list[str]:
 
 
 def send_static_file(filename: str) -> Response:
-    """Return a static file, which never changes if its path begins with the digest.
+    """Return a static file, which never changes if its path begins with the version.
 
-    With another digest, as in a page of another version, this is the file of the running version.
+    With another version, as in a page of another release, this is the file of the running one.
     Raise 404 if there is none.
     """
-    digest, _, name = filename.rpartition("/")
-    if current_app.debug:
+    version, _, name = filename.rpartition("/")
+    language = version.partition("-")[2]
+    if language not in LANGUAGES:
+        language = ENGLISH
+    if name == WORDS and language != ENGLISH:
+        response = send_one_of({WORDS: words_file(language)}, WORDS)
+    elif current_app.debug:
         return send_one_of(read_files(FOLDER), name)
-    response = send_one_of(FILES, name)
-    if digest == DIGEST:
+    else:
+        response = send_one_of(FILES, name)
+    if version == f"{DIGEST}-{language}":
         response.headers["Cache-Control"] = IMMUTABLE
     return response
+
+
+@cache
+def words_file(language: str) -> StaticFile:
+    """Return the module with the words of a language: JSON that a module can import."""
+    data = b"export default " + to_json(words_of(language)) + b";"
+    return StaticFile(data, 0.0, hashlib.sha256(data).hexdigest()[:16])
 
 
 def send_one_of(files: Mapping[str, StaticFile], name: str) -> Response:

@@ -191,7 +191,7 @@ def fill(path):
         [
             Notification(user_id=ada.id, created_at=now(), id=new_id(), kind="x", post_id=post.id),
             FormerAddress(id=outgoing.id, user_id=ada.id, address="ada@example.net"),
-            Mailbox(user_id=ada.id, address="ada@example.org"),
+            Mailbox(user_id=ada.id, address="ada@example.org", language="de"),
             PushSubscription(
                 user_id=ada.id, session_id=session.id, endpoint="https://x", p256dh="x", auth="x"
             ),
@@ -206,6 +206,7 @@ def fill(path):
             Subscription(user_id=ada.id, post_id=post.id, level="all"),
             Site(
                 name="The Loom",
+                language="de",
                 **{"logo_id": new_id(), "logo": b"x", "small_logo": b"x"},
                 **{"cover_id": new_id(), "cover": b"x", "small_cover": b"x"},
             ),

@@ -98,7 +98,7 @@ def list_paths(values):
     for part, value in values.items():
         paths = {path.replace(part, value) for path in paths}
     paths = {path for path in paths if "<" not in path} - DIFFERENT
-    paths |= {f"/static/{DIGEST}/{file.name}" for file in FOLDER.iterdir()}
+    paths |= {f"/static/{DIGEST}-en/{file.name}" for file in FOLDER.iterdir()}
     docs = app.jinja_env.get_template("docs.html").filename
     paths |= {f"/docs/{name}" for name in re.findall("filename='(.*?)'", Path(docs).read_text())}
     others = {"/search?q=engines", "/account-deleted?content=keep", "/nowhere", "/static/x/main.js"}

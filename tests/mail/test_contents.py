@@ -522,9 +522,9 @@ class TestMornings:
 class TestSettings:
     def test_defaults(self, alice):
         expected = {"mail": "daily", "text": "beginning", "letter": False, "time_zone": "UTC"}
-        expected |= {"push": True}
+        expected |= {"push": True, "language": None}
         assert alice.get("/users/me/notifications").json == expected
-        change = {"letter": True, "time_zone": "Europe/Berlin"}
+        change = {"letter": True, "time_zone": "Europe/Berlin", "language": "de"}
         assert alice.patch("/users/me/notifications", json=change).json == expected | change
         assert alice.get("/users/me/notifications").json == expected | change
 
@@ -533,6 +533,7 @@ class TestSettings:
         [
             ("mail", "hourly", "not_a_choice"),
             ("text", "half", "not_a_choice"),
+            ("language", "xx", "not_a_choice"),
             ("letter", "yes", "wrong_type"),
             ("letter", 1, "wrong_type"),
             ("letter", None, "null"),

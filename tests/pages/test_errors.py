@@ -10,11 +10,19 @@ from tests.helpers.pages import links
 
 class TestErrors:
     @pytest.mark.parametrize(
-        "path", ["/p/" + "a" * 21, "/p/short", "/@unknown", "/@a%00b", "/nowhere"]
+        ("path", "heading"),
+        [
+            ("/p/" + "a" * 21, "This post does not exist"),
+            ("/p/short", "This page does not exist"),
+            ("/t/" + "a" * 21, "This topic does not exist"),
+            ("/@unknown", "This member does not exist"),
+            ("/@a%00b", "This page does not exist"),
+            ("/nowhere", "This page does not exist"),
+        ],
     )
-    def test_an_unknown_page_is_a_page(self, read, path):
+    def test_an_unknown_page_is_a_page(self, read, path, heading):
         page = read(path, 404)
-        assert "Not Found" in page.text
+        assert heading in page.text
         assert "/" in links(page)
 
     def test_a_search_that_is_too_long_says_what_to_do(self, read):
@@ -46,4 +54,4 @@ class TestErrors:
             raise sa.exc.OperationalError("", {}, Exception("locked"))
 
         monkeypatch.setattr(views, "list_posts", fail)
-        assert "Service Unavailable" in read("/", 503).text
+        assert "The service does not answer at this moment" in read("/", 503).text

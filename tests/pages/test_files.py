@@ -24,7 +24,7 @@ def shown(alice, file):
 
 def test_a_post_and_a_comment_show_their_files(anonymous, file, shown, read):
     page = read(path_of(shown))
-    assert f"{file['name']} 9 Bytes" in page.text
+    assert f"{file['name']} 9 bytes" in page.text
     assert "table.csv 2.4 kB" in page.text
     of_post, of_comment = (link["href"] for link in page.all("a", download=None))
     assert anonymous.get(of_post).data == b"%PDF-1.7\n"
@@ -41,7 +41,7 @@ def test_its_author_can_edit_and_delete_them(file, shown, read):
     page = read(f"{path_of(shown)}/edit")
     assert page.all("input", name="files", value=file["id"])
     assert page.all("li", **{"data-id": file["id"]})
-    assert f"{file['name']} 9 Bytes" in page.text
+    assert f"{file['name']} 9 bytes" in page.text
     assert read(path_of(shown)).all("button", **{"data-url": f"/files/{file['id']}"})
 
 

@@ -12,7 +12,7 @@ def test_the_front_page_shows_the_latest_posts(alice, bob, read):
     post = alice.create_post("On engines", content="They *weave* algebra.")
     bob.add_comment(post, "And cloth?")
     page = read("/")
-    day = f"{datetime.fromisoformat(post['created_at']):%-d %b %Y}"
+    day = f"{datetime.fromisoformat(post['created_at']):%b %-d, %Y}"
     assert f"Alice · {day} On engines They weave algebra. 1 comment" in page.text
     assert {path_of(post), f"{path_of(post)}#comments", "/@alice"} <= set(links(page))
     assert page.all("time", datetime=post["created_at"])

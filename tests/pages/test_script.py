@@ -70,7 +70,8 @@ def test_the_attributes_that_templates_and_script_share_are_listed_in_one_place(
     listed, base = (templates / "base.html").read_text().split("#}", 1)
     files = [file for file in templates.iterdir() if file.name != "base.html"]
     used = base + "".join(file.read_text() for file in files)
-    limits = {"data-max", "data-initial", "data-hue"}  # which `forms` and `elements` add
+    # Which `forms`, `elements` and the script add.
+    limits = {"data-max", "data-initial", "data-hue", "data-new"}
     assert set(re.findall("data-[a-z-]+", listed)) == set(re.findall("data-[a-z-]+", used)) | limits
     script = "".join(file.read_text() for file in FOLDER.glob("*.js") if file.name != "docs.js")
     names = {re.sub("([A-Z])", r"-\1", name) for name in re.findall(r"\bdataset\.(\w+)", script)}

@@ -4,10 +4,16 @@ import re
 
 import pytest
 
+from posting.ops.doctor import postgres, sqlite, upkeep
+from posting.ops.doctor.findings import QUERY, RUN
+from posting.pages import problems
+from posting.site.settings import CHOICES, TEXTS
 from posting.web.errors import input_codes, problem_codes
 from posting.web.system import FOLDER
 
 WORDS = (FOLDER / "words.js").read_text()
+KEEPING = (FOLDER / "keeping.js").read_text()
+MODERATING = (FOLDER / "moderating.js").read_text()
 # These have no sentence: the script sends no such request, or shows the errors beside the fields.
 OF_PROGRAMS = set(
     "already_current bad_request cursor_expired expectation_failed forbidden "
@@ -24,9 +30,9 @@ OF_PROGRAMS_IN_INPUT = set(
 )
 
 
-def keys(name):
-    """Return the keys of an object in the module."""
-    [body] = re.findall(rf"const {name} = \{{\n(.*?)\n\}};", WORDS, re.DOTALL)
+def keys(name, module=WORDS):
+    """Return the keys of an object in a module."""
+    [body] = re.findall(rf"const {name} = \{{\n(.*?)\n\}};", module, re.DOTALL)
     return set(re.findall(r'^  (?:"[\w ]+? )?(\w+)"?:', body, re.MULTILINE))
 
 
@@ -40,3 +46,19 @@ def test_each_error_in_a_field_has_a_sentence():
     of_the_page = {"lost_image", "not_own_name"}
     codes = set(input_codes()) - OF_PROGRAMS_IN_INPUT | of_the_page
     assert codes == keys("ERRORS")
+
+
+@pytest.mark.usefixtures("app")
+def test_each_page_of_an_error_is_about_a_code():
+    assert set(problem_codes()) >= problems.WORDS.keys()
+    assert set(input_codes()) >= problems.OF_INPUT.keys()
+
+
+def test_each_quick_check_has_a_sentence():
+    checks = (*upkeep.QUICK, *upkeep.CHECKS, *sqlite.QUICK, *postgres.CHECKS)
+    names = {check.__name__.removeprefix("check_") for check in checks}
+    assert names | {QUERY, RUN} == keys("FINDINGS", KEEPING)
+
+
+def test_each_choice_of_owners_has_a_name():
+    assert {*TEXTS, *CHOICES, "logo", "cover"} == keys("SETTINGS", MODERATING)

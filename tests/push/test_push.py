@@ -144,6 +144,19 @@ def test_a_comment_is_pushed_to_the_author_of_the_post(phone, post, bob, service
     assert service.deliver() == []
 
 
+def test_a_push_is_in_the_language_of_the_member(phone, post, alice, bob, service):
+    for language, words in (
+        ("de", "bob hat „On engines“ kommentiert."),
+        (None, "bob commented on “On engines”."),
+    ):
+        change = alice.patch("/users/me/notifications", json={"language": language})
+        assert change.status_code == 200
+        bob.add_comment(post, "And *cloth*?")
+        service.deliver()
+        _url, body, _headers = service.sent[-1]
+        assert phone.read(body)["title"] == words
+
+
 def test_the_request_is_signed_with_the_key_that_browsers_know(phone, post, alice, bob, service):
     key = alice.get("/push/key").json["key"]
     assert len(urlsafe_b64decode(key + "=")) == 65

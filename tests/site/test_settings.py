@@ -28,6 +28,7 @@ CHOSEN = {
     "invitations": "members",
     "reading": "members",
     "moderation_log": "public",
+    "language": "de",
 }
 
 

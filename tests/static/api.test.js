@@ -31,15 +31,14 @@ test("an empty response has no data", () => {
   assert.equal(result(204, "", null).data, null);
 });
 
-test("a problem has the details of the service", async () => {
+test("a problem has its status and its errors", async () => {
   const errors = [{ pointer: "/title", code: "blank", detail: "Must not be blank." }];
   const found = await problem(422, { detail: "Invalid input.", code: "invalid_input", errors });
-  assert.equal(found.message, "Invalid input.");
   assert.equal(found.status, 422);
   assert.deepEqual(found.errors, errors);
 });
 
-test("some codes are said in other words", async () => {
+test("a code is said in words for people", async () => {
   const found = await problem(412, { detail: "If-Match", code: "stale_version" });
   assert.equal(found.message, "It has been changed since you opened it.");
 });

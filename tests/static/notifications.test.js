@@ -113,7 +113,7 @@ const people = (...names) => names.map((name) => ({ ...GRACE, display_name: name
 for (const [unread, actors, actor_count, expected] of [
   [12, people("Ada", "Bo", "Cy"), 5, "12 new from Ada, Bo and 3 others"],
   [4, people("Ada", "Bo", "Cy"), 4, "4 new from Ada, Bo and 2 others"],
-  [3, people("Ada", "Bo", "Cy"), 3, "3 new from Ada, Bo and Cy"],
+  [3, people("Ada", "Bo", "Cy"), 3, "3 new from Ada, Bo, and Cy"],
   [2, people("Ada", "Bo"), 2, "2 new from Ada and Bo"],
   [1200, people("Ada"), 1, "1,200 new from Ada"],
   [2, people("Ada"), 2, "2 new from Ada and 1 other"],

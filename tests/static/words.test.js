@@ -8,13 +8,10 @@ test("an error has words for its field, or for its code alone", () => {
   assert.equal(explainError({ code: "required" }, "bio"), "Write something here.");
 });
 
-test("an unknown code has the words of the service", () => {
-  assert.equal(explainError({ code: "new", detail: "This is new." }, "title"), "This is new.");
-  assert.equal(explainProblem({ code: "new", detail: "This is new." }, "write"), "This is new.");
-});
-
-test("without any words, something went wrong", () => {
-  assert.equal(explainError({ code: "new" }), "Something went wrong. Try again.");
+test("of an unknown code, no English detail is shown", () => {
+  const problem = { code: "new", detail: "This is new." };
+  assert.equal(explainError(problem, "title"), "Something went wrong. Try again.");
+  assert.equal(explainProblem(problem, "write"), "Something went wrong. Try again.");
   assert.equal(explainProblem({}, "write"), "Something went wrong. Try again.");
 });
 

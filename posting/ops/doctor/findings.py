@@ -12,6 +12,8 @@ from posting.db.errors import error_reason
 
 SET_CLOCK = "Synchronize the clock, for example with: timedatectl set-ntp true"
 MAX_SKEW = timedelta(seconds=2)
+# The names of findings about a check that failed itself.
+QUERY, RUN = "query", "run"
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Finding:
     level: Literal["ok", "warning", "failure"]
     message: str
     fix: str = ""
+    check: str = ""  # the name of the check, if owners see the finding
 
 
 Findings = Iterator[Finding]
@@ -37,9 +40,9 @@ def describe_error(error: Exception, failed: str, fix: str) -> Finding:
     """Return the finding for an error of a query. `failed` says what did not work."""
     # SQLite quotes damaged text in its messages, which may not be UTF-8.
     if isinstance(error, sa.exc.SQLAlchemyError | UnicodeDecodeError):
-        return failure(f"{failed} ({error_reason(error)})", fix)
+        return failure(f"{failed} ({error_reason(error)})", fix, QUERY)
     message = f"The database holds an invalid value ({error})"
-    return failure(message, "Correct that value, or restore a backup.")
+    return failure(message, "Correct that value, or restore a backup.", QUERY)
 
 
 def run(check: Callable[[], Findings]) -> Findings:
@@ -48,4 +51,4 @@ def run(check: Callable[[], Findings]) -> Findings:
         yield from check()
     except OSError as error:
         fix = "Check the permissions of that file or folder."
-        yield failure(f"A check could not run ({error})", fix)
+        yield failure(f"A check could not run ({error})", fix, RUN)

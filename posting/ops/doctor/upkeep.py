@@ -3,9 +3,10 @@
 Quick checks read no table as a whole, so a worker can run them for an owner.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import timedelta
-from itertools import chain
+from typing import Any
 
 import sqlalchemy as sa
 from flask import current_app
@@ -94,9 +95,11 @@ QUICK = (
 
 def find_problems() -> Findings:
     """Yield what the quick checks find wrong, in a worker of the service."""
-    yield from _without_ok(chain.from_iterable(map(run, QUICK)))
+    for quick in QUICK:
+        yield from _without_ok(quick, run(quick))
     of_engine = postgres.CHECKS if db.engine.dialect.name == "postgresql" else sqlite.QUICK
-    yield from _without_ok(map(_query, (*of_engine, *CHECKS)))
+    for check in (*of_engine, *CHECKS):
+        yield from _without_ok(check, [_query(check)])
 
 
 def _query(check: Check) -> Finding:
@@ -108,5 +111,8 @@ def _query(check: Check) -> Finding:
         return describe_error(error, "A query failed", "Run: flask doctor")
 
 
-def _without_ok(findings: Findings) -> Findings:
-    return (finding for finding in findings if finding.level != "ok")
+def _without_ok(check: Callable[..., Any], findings: Iterable[Finding]) -> Findings:
+    """Yield what is wrong, with the name of the check."""
+    name = check.__name__.removeprefix("check_")
+    wrong = (finding for finding in findings if finding.level != "ok")
+    return (replace(finding, check=finding.check or name) for finding in wrong)

@@ -52,7 +52,7 @@ def test_a_post_is_published_with_files(sign_up, documents):
     fill_editor(page, TITLE, TEXT)
     add(page, documents)
     expect(page.locator(ROWS)).to_have_text(
-        [re.compile(r"minutes.pdf 9 bytes"), re.compile("2.0 kB")]
+        [re.compile(r"minutes.pdf 9 bytes"), re.compile("2 kB")]
     )
     page.get_by_role("button", name="Remove table.csv").click()
     expect(page.locator(ROWS)).to_have_count(1)

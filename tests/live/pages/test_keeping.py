@@ -246,8 +246,11 @@ def test_what_needs_care_is_said_in_words(keeper):
     expect(finding).to_be_visible()
     count = keeper.locator("[data-findings] > li").count()
     expect(keeper.locator("[data-found]")).to_have_text(str(count))
-    expect(finding.locator("b")).not_to_be_empty()
-    expect(finding.locator("p.meta")).not_to_be_empty()
+    expect(finding.locator("b")).not_to_have_text(re.compile("^(|Something is wrong.)$"))
+    finding.get_by_text("For the operator of the service").click()
+    for name in ("message", "reason"):
+        expect(finding.locator(f"[data-{name}]")).to_be_visible()
+        expect(finding.locator(f"[data-{name}]")).not_to_be_empty()
 
 
 def add_topic(keeper, name, color):

@@ -26,7 +26,7 @@ def test_a_script_that_loads_late(people, url, sign_up, path):
     name = name_of(sign_up())
     page = people.open_page(base_url=url)
     # The page waits for `mark.js` as for the style sheet: nothing else may keep it blank.
-    modules = re.compile(r"/static/\w+/(?!mark\.js)[\w-]+\.js")
+    modules = re.compile(r"/static/[\w-]+/(?!mark\.js)[\w-]+\.js")
     page.route(modules, lambda _route: None)
     page.goto(path, wait_until="commit")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
