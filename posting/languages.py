@@ -120,8 +120,8 @@ def read_catalog(language: str, name: str) -> Catalog:
 
 def init_app(app: Flask) -> None:
     """Give templates `_`, `ngettext` and `trans`, which translate texts."""
-    # Read the data of Babel, whose files an upgrade replaces as well. Each language takes 1 MiB, and
-    # the first one 5, so those that are not in use are read later.
+    # Read the data of Babel now, whose files an upgrade replaces as well. The first language takes
+    # 5 MiB and each other one 1, so those that are not in use are read later.
     direction_of(app.config["LANGUAGE"])
     babel = Babel(app, locale_selector=site_language, default_timezone="UTC")
     babel.domain_instance = Catalogs()
