@@ -1,15 +1,18 @@
 """The languages of pages, mails and feeds. Texts in the code are English; catalogs translate them.
 
 A language has two catalogs: `messages.po` for code and templates, and `script.po` for the script.
-Nothing has to be compiled: a catalog is parsed when its language is first used, in 12 ms.
+Nothing has to be compiled. The catalogs of the site are read at the start, and those of another
+language when it is first used, in 12 ms each.
 """
 
 from contextlib import AbstractContextManager
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from babel import Locale
+from babel.core import get_global
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -29,16 +32,6 @@ LANGUAGES = {
 }
 MAX_CODE = 16  # characters
 FOLDER = Path(__file__).parent / "translations"
-
-
-def read_files(folder: Path) -> dict[tuple[str, str], bytes]:
-    """Return the files of all catalogs, by their language and name."""
-    files = sorted(folder.glob("*/LC_MESSAGES/*.po"))
-    return {(file.parent.parent.name, file.stem): file.read_bytes() for file in files}
-
-
-# In memory, because an upgrade replaces the files of a version that still serves.
-FILES = read_files(FOLDER)
 # The plural rules of all languages differ within these numbers.
 NUMBERS = (*range(200), 1_000_000)
 
@@ -115,13 +108,23 @@ def read_catalog(language: str, name: str) -> Catalog:
     """Return a catalog of a language, which is empty for English."""
     if language == ENGLISH:
         return Catalog(ENGLISH)
-    return read_po(BytesIO(FILES[language, name]), locale=language)
+    with path_of(language, name).open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def path_of(language: str, name: str) -> Path:
+    """Return the file of a catalog."""
+    return FOLDER / language / "LC_MESSAGES" / f"{name}.po"
 
 
 def init_app(app: Flask) -> None:
     """Give templates `_`, `ngettext` and `trans`, which translate texts."""
-    # Read the data of Babel now, whose files an upgrade replaces as well. The first language takes
-    # 5 MiB and each other one 1, so those that are not in use are read later.
-    direction_of(app.config["LANGUAGE"])
+    # Read now what the language of the site needs, because an upgrade replaces the files of a
+    # version that still serves. Others are read later, since Babel's data of each take 1 MiB.
+    words_of(app.config["LANGUAGE"])
+    unused: list[Any] = [get_global("likely_subtags"), get_global("territory_aliases")]
+    unused += [get_global("territory_currencies"), get_global("territory_languages")]
+    for table in unused:  # about all territories, which take 2 MiB
+        table.clear()
     babel = Babel(app, locale_selector=site_language, default_timezone="UTC")
     babel.domain_instance = Catalogs()

@@ -57,5 +57,5 @@ def write_catalogs(folder: Path) -> None:
 
 def add_languages(folder: Path) -> None:
     """Let this process know both languages. Call this before an app is made."""
-    languages.FILES |= languages.read_files(folder)
+    languages.FOLDER = folder
     languages.LANGUAGES |= dict.fromkeys(LETTERS, "…")

@@ -5,13 +5,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-from posting.languages import ENGLISH, FOLDER, LANGUAGES
+from posting.languages import ENGLISH, LANGUAGES, path_of
 from tests.helpers import ROOT
 
 PACKAGE = ROOT / "posting"
@@ -51,10 +50,6 @@ def read_source(name: str, language: str) -> Catalog:
             text, None, [(f"posting/{file}", line)], auto_comments=comments, context=context
         )
     return catalog
-
-
-def path_of(language: str, name: str) -> Path:
-    return FOLDER / language / "LC_MESSAGES" / f"{name}.po"
 
 
 def read(language: str, name: str) -> Catalog:

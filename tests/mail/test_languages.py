@@ -21,8 +21,7 @@ NAMES = re.compile(r"https?://\S+|\S+@\S+|<[^>]*>|&\w+;|\b(?:ada|bob|Elm Street)
 def pseudo(tmp_path, monkeypatch):
     """A language that is made up, in which no text has Latin letters."""
     write_catalogs(tmp_path)
-    files = languages.FILES | languages.read_files(tmp_path)
-    monkeypatch.setattr(languages, "FILES", files)
+    monkeypatch.setattr(languages, "FOLDER", tmp_path)
     monkeypatch.setitem(LANGUAGES, "el", "…")
     translations_of.cache_clear()
     yield "el"
