@@ -8,9 +8,9 @@ from functools import cache
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract_from_dir
-from babel.messages.pofile import read_po, write_po
+from babel.messages.pofile import write_po
 
-from posting.languages import ENGLISH, LANGUAGES, path_of
+from posting.languages import ENGLISH, LANGUAGES, path_of, read_catalog
 from tests.helpers import ROOT
 
 PACKAGE = ROOT / "posting"
@@ -54,11 +54,8 @@ def read_source(name: str, language: str) -> Catalog:
 
 def read(language: str, name: str) -> Catalog:
     """Return a catalog, which is empty if it is not there yet."""
-    path = path_of(language, name)
-    if not path.exists():
-        return Catalog(language)
-    with path.open("rb") as file:
-        return read_po(file, locale=language)
+    is_there = path_of(language, name).exists()
+    return read_catalog(language, name) if is_there else Catalog(language)
 
 
 def update(language: str, name: str) -> None:
@@ -109,7 +106,7 @@ def problems_of(message: Message) -> Iterator[str]:
     needed = set(PLACEHOLDER.findall(ids[0])) & set(PLACEHOLDER.findall(other))
     for text in texts:
         found = Counter(PLACEHOLDER.findall(text))
-        # The form for one thing may leave out the number.
+        # The form for one thing may leave out the number if the English one does.
         is_complete = found.keys() <= set(PLACEHOLDER.findall(other)) and found.keys() >= needed
         if not (is_complete if len(ids) > 1 else found == Counter(PLACEHOLDER.findall(other))):
             yield "other placeholders"

@@ -86,15 +86,13 @@ def running_servers(database_url: str, folder: Path) -> Iterator[Callable[..., S
     """Yield a function that starts servers; they must not log a traceback or a locked database."""
     servers: list[Server] = []
 
-    def serve(
-        *wrapper: str, config: Path = CONFIG, app: str = "wsgi:app", **environment: Any
-    ) -> Server:
+    def serve(*wrapper: str, config: Path = CONFIG, **environment: Any) -> Server:
         port = free_port()
         log = folder / f"gunicorn-{port}.log"
         settings = SETTINGS | {"POSTING_DATABASE_URL": database_url, "PORT": str(port), **HEAPS}
         with log.open("wb") as stderr:
             process = subprocess.Popen(
-                [*wrapper, *gunicorn(config), app],
+                [*wrapper, *gunicorn(config), "wsgi:app"],
                 cwd=ROOT,
                 env=os.environ | settings | environment,
                 stderr=stderr,

@@ -10,11 +10,13 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Error as PlaywrightError
 
+from posting.web.errors import input_codes, problem_codes
 from tests.helpers import pictures
 from tests.helpers.pseudo import LETTERS, to_pseudo, write_catalogs
 from tests.helpers.translations import as_list, extract
 from tests.live.browser import PASSWORD
 from tests.live.layout import OVERFLOW
+from tests.live.mails import link_in
 from tests.live.moderation import flask
 
 NAMES = ("ada", "bob", "morgan", "olga", "mallory", "grace")
@@ -76,17 +78,30 @@ VALUES = {
     "username": "newcomer",
 }
 LAST = ("delete", "end-session", "remove-everything", "backup", "account", "removal")
-# Addresses, ids, secrets, colors and names of programs are the same in all languages.
+# Addresses, ids, secrets, colors, names of programs and "Re:" are the same in all languages.
 SAME = re.compile(
     r"https?://\S+|\S+@\S+|@[\w-]+|#[0-9a-f]{6}|\b[\w-]{21,}\b|\b(?:UTC|Europe/Berlin)\b|"
     rf"\b(?:{'|'.join(NAMES)}|newcomer)\b|"
-    r"</?[^>]+>|\b[kMG]B\b|\.png\b|\b(?:Chrome|Linux)\b"
+    r"\bRe:|</?[^>]+>|\b[kMG]B\b|\.png\b|\b(?:Chrome|Linux)\b"
 )
 ENGLISH = re.compile("[A-Za-z]{2,}")
 
 
+# What the script says about each error, by its code.
+EXPLAIN = """async ([problems, inputs]) => {
+  const { src } = document.querySelector("script[type=module]");
+  const { explainError, explainProblem } = await import(new URL("words.js", src));
+  const tasks = ["write", "delete", "file", "image", "other"];
+  return [
+    ...tasks.flatMap((task) => problems.map((code) => explainProblem({ code }, task))),
+    ...tasks.map((task) => explainProblem(null, task)),
+    ...inputs.map((code) => explainError({ code }, "content")),
+  ];
+}"""
+
+
 class Walk:
-    """What one member sees of the pages."""
+    """The pages as one member sees them."""
 
     def __init__(self, page, seen):
         self.page, self.seen, self.done = page, seen, set()
@@ -94,10 +109,10 @@ class Walk:
         page.on("dialog", self._answer)
 
     def _answer(self, dialog):
-        self._note([dialog.message])
+        self.note([dialog.message])
         dialog.accept()
 
-    def _note(self, texts):
+    def note(self, texts):
         self.seen.update(texts)
         for text in texts:
             if ENGLISH.search(SAME.sub("", text)):
@@ -113,7 +128,7 @@ class Walk:
 
     def check(self):
         """Note what of the page is English, and whether anything is too wide."""
-        self._note(self.read(TEXTS))
+        self.note(self.read(TEXTS))
         if self.read(OVERFLOW):
             self.wrong.setdefault("it is too wide", self.page.url)
 
@@ -177,7 +192,7 @@ def start(start_site, tmp_path, start_mail_server):
 
 
 class Content:
-    """What members have written: a thing of each kind that pages show."""
+    """The content of a site, with a thing of each kind that pages show."""
 
     def __init__(self, site):
         self.site = site
@@ -240,7 +255,7 @@ class Content:
         entry = ["/signin", "/signup", "/signup#code", "/reset", f"/reset#{'a' * 64}"]
         entry += [f"/confirm#{'a' * 64}", f"/unsubscribe/letter/{'a' * 21}"]
         entry += [f"/unsubscribe/notifications/{'a' * 21}", "/account-deleted?content=kept"]
-        errors = ["/nowhere", f"/p/{'a' * 21}", "/@nobody", "/?cursor=x", f"/search?q={'ε' * 300}"]
+        errors = ["/nowhere", f"/p/{'a' * 21}", "/@unknown", "/?cursor=x", f"/search?q={'ε' * 300}"]
         own = ["/write", f"{post}/edit", "/inbox", "/unsent"]
         settings = ["profile", "notifications", "security", "invitations", "programs", "account"]
         own += [f"/settings#{tab}" for tab in settings]
@@ -288,3 +303,34 @@ def test_no_text_of_a_page_is_english(language, start, people):
         pseudo = to_pseudo(language)
         texts = {pseudo(as_list(message.id)[0]) for message in extract("script") if message.id}
         assert len(texts & seen) > 30  # without those that have values
+
+
+@pytest.mark.usefixtures("app")  # which imports all features, and so all codes
+def test_no_error_of_the_script_is_english(start, people):
+    page = people.open_page(base_url=start("el").url, ignore_https_errors=True)
+    page.goto("/signin")
+    walk = Walk(page, set())
+    walk.note(page.evaluate(EXPLAIN, [problem_codes(), input_codes()]))
+    assert walk.wrong == {}
+    assert len(walk.seen) > 80
+
+
+def test_no_mail_is_english(start, people, mailbox):
+    """A mail has a place for longer texts too, on the screen of a phone."""
+    content = Content(start("ar"))
+    body = {"email": ADDRESS, "current_password": PASSWORD}
+    content.send("ada", "PUT", "/users/me/email", json=body)
+    code = link_in(mailbox.wait_for_one(ADDRESS), "/confirm#").partition("#")[2]
+    content.send("ada", "POST", "/email-confirmations", json={"code": code})
+    content.send("ada", "PATCH", "/users/me/notifications", json={"mail": "each"})
+    content.answer("bob", f"{TEXT} @ada")
+    content.send("grace", "POST", "/password-resets/requests", json={"name": "ada"})
+    mails = mailbox.wait_for(3)
+    page = people.open_page(viewport={"width": 320, "height": 800})
+    walk = Walk(page, set())
+    for mail in mails:
+        page.set_content(mail.get_body(("html",)).get_content())
+        walk.check()
+        walk.note([mail["Subject"]])
+        assert page.evaluate("getComputedStyle(document.body).direction") == "rtl"
+    assert walk.wrong == {}
